@@ -104,6 +104,85 @@ def test_divergence(name: str, agree) -> None:
     agree(program, [_words()], DispatchConfig(grid_override=(16, 1, 1)))
 
 
+PLACES = {"one element": "2", "an element for each lane": "i & 7", "elements out of bounds": "i & 15"}
+
+
+@pytest.mark.parametrize("where", PLACES)
+@pytest.mark.parametrize("t", ["u32", "i32", "u64", "i64"])
+@pytest.mark.parametrize("op", ["add", "and", "or", "xor", "min", "max"])
+def test_atomics_behind_a_loop(op: str, t: str, where: str, agree) -> None:
+    """All lanes of a vector, and some of them: their values are combined where they go to one element."""
+    wide = "u64" if t.endswith("64") else "u32"
+    value = "a" if wide == "u32" else "u64(a) * 11400714819323198485"
+    program = parse(f"""\
+program p workgroup(64, 1, 1) {{
+  read x: u32[] @0;
+  read_write all: {t}[8] @1;
+  read_write some: {t}[8] @2;
+  let i = global_id.x;
+  if i < len(x) {{
+    var a = x[i];
+    for k in 0..50 {{ if a > 4000000000 {{ break; }} a = a * 7 + k; }}
+    let value = {value if t == wide else f"bitcast<{t}>({value})"};
+    atomic {op}(all[{PLACES[where]}], value);
+    if a & 3 == 0 {{ atomic {op}(some[{PLACES[where]}], value); }}
+  }}
+}}
+""")
+    text = _text(program)
+    assert ("llvm.vector.reduce" in text) == (where == "one element")
+    assert "x i1>" in text
+    start = _words(32).view({"u32": "u4", "i32": "i4", "u64": "u8", "i64": "i8"}[t])[:8]
+    agree(program, [_words(), start, start], DispatchConfig(grid_override=(16, 1, 1)))
+
+
+def test_old_values_of_atomics_behind_a_loop(agree) -> None:
+    """Each lane has the old value that belongs to its element: no other lane goes there."""
+    program = parse("""\
+program p workgroup(64, 1, 1) {
+  read x: u32[] @0;
+  read_write a: u32[] @1;
+  write out: u32[len(x)] @2;
+  let i = global_id.x;
+  if i < len(x) {
+    var n = x[i];
+    for k in 0..50 { if n > 4000000000 { break; } n = n * 7 + k; }
+    let old = atomic exchange(a[i * 3], n);
+    let other = atomic compare_exchange(a[i * 3 + 1], n + 1, expected = i);
+    if n & 3 == 0 { let some = atomic add(a[i * 3 + 2], old); out[i] = some ^ other ^ 5; }
+    else { out[i] = old + other; }
+    atomic exchange(a[i * 3 + 2], n);
+  }
+}
+""")
+    text = _text(program)
+    assert "cmpxchg" in text
+    assert "x i1>" in text
+    memory = np.arange(3 * SIZE, dtype=np.uint32)
+    memory[1::3] //= 3
+    agree(program, [_words(), memory], DispatchConfig(grid_override=(16, 1, 1)))
+
+
+def test_lanes_do_not_wait_for_each_other(agree) -> None:
+    """A lane that has a lock leaves the loop with it; the others try again: one after the other they all get it."""
+    program = parse("""\
+program p workgroup(64, 1, 1) {
+  read x: u32[] @0;
+  read_write lock: u32[1] @1;
+  read_write total: u32[1] @2;
+  let i = global_id.x;
+  if i < len(x) {
+    for k in 0..100000 {
+      let held = atomic compare_exchange(lock[0], 1, expected = 0);
+      if held == 0 { atomic add(total[0], x[i]); atomic exchange(lock[0], 0); break; }
+    }
+  }
+}
+""")
+    assert "x i1>" not in _text(program)
+    agree(program, [_words(), np.zeros(1, "u4"), np.zeros(1, "u4")], DispatchConfig(grid_override=(16, 1, 1)))
+
+
 @pytest.mark.parametrize("name", ROWS)
 @pytest.mark.parametrize("groups", [1, 2, 4])
 def test_rows_are_transposed(name: str, groups: int, agree) -> None:

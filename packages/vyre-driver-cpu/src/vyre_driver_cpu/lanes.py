@@ -17,7 +17,7 @@ from vyre_driver_cpu.bounds import UpperBounds
 from vyre_foundation.dtype import u64
 from vyre_foundation.ir.buffer import Access
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Literal, Load, Local
-from vyre_foundation.ir.stmt import For, Let, Var
+from vyre_foundation.ir.stmt import Atomic, For, Let, Var
 from vyre_foundation.ir.walk import postorder, statements
 
 _EVERY = 1 << 64
@@ -61,6 +61,8 @@ class VectorLanes:
                 self._varying[Local(stmt.name, stmt.value.dtype)] = True
             elif isinstance(stmt, Let):
                 self._varying[Local(stmt.name, stmt.value.dtype)] = self.varies(stmt.value)
+            elif isinstance(stmt, Atomic) and stmt.result is not None:
+                self._varying[Local(stmt.result, stmt.buffer.dtype)] = True
 
     def varies(self, root: Expr) -> bool:
         """Whether the lanes may have different values."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from vyre_driver.codegen.known import KnownValues
 from vyre_driver.codegen.placement import Life, place
@@ -177,17 +177,20 @@ class StatementPrinter:
         self._out.add(f"store {TYPES[value.dtype]} {given}, ptr {self.scope.variables[name]}")
 
     def _atomic(self, stmt: Atomic) -> None:
-        dtype = stmt.buffer.dtype
         operands = [self.values.operand(x) for x in (stmt.value, stmt.expected) if x is not None]
-        address = self.values.address(stmt.buffer, stmt.index)
+        old = self.atomically(stmt, self.values.address(stmt.buffer, stmt.index), operands)
+        if stmt.result is not None:
+            self.scope.symbols[Local(stmt.result, stmt.buffer.dtype)] = old
+        self.values.forget(Life.UNTIL_WRITE)
+
+    def atomically(self, stmt: Atomic, address: str, operands: Sequence[str]) -> str:
+        """One atomic, and its old value if that is used."""
+        dtype = stmt.buffer.dtype
         if stmt.op is AtomicOp.EXCHANGE and stmt.result is None:
             store = ATOMIC_STORE.format(type=TYPES[dtype], value=operands[0], address=address, size=dtype.size)
             self._out.add(store)
-        else:
-            old = self._out.spelled(self.scope.spellings.atomics[stmt.op, dtype], (address, *operands))
-            if stmt.result is not None:
-                self.scope.symbols[Local(stmt.result, dtype)] = old
-        self.values.forget(Life.UNTIL_WRITE)
+            return ""
+        return self._out.spelled(self.scope.spellings.atomics[stmt.op, dtype], (address, *operands))
 
     def _if(self, stmt: If) -> None:
         out = self._out

@@ -7,7 +7,7 @@ rest by gathers and scatters.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from vyre_driver_cpu.lanes import Pattern, VectorLanes, can_address
 from vyre_driver_cpu.spelling import LINE, TYPES, quiet, typed
@@ -103,6 +103,39 @@ class VectorValues(OperandValues):
         width = self.lanes.width
         bits = self._out.value(f"bitcast {self.mask_type} {mask} to i{width}")
         return self._out.value(f"icmp ne i{width} {bits}, 0")
+
+    def reduced(self, operation: str, root: Expr) -> str:
+        """One value that combines those of `root` in the active lanes: add, and, or, xor, min or max of integers."""
+        dtype, t = root.dtype, self.type(root.dtype)
+        given = self.vector(root)
+        if self.mask is not None:
+            neutral = {"and": -1, "min": dtype.highest, "max": dtype.lowest}.get(operation, 0)
+            rest = f"splat ({TYPES[dtype]} {neutral})"
+            given = self._out.value(f"select {self.mask_type} {self.mask}, {t} {given}, {t} {rest}")
+        if operation in ("min", "max"):
+            operation = f"{'s' if dtype.is_signed else 'u'}{operation}"
+        name = f"@llvm.vector.reduce.{operation}.v{self.lanes.width}{TYPES[dtype]}"
+        return self._out.value(f"call {TYPES[dtype]} {name}({t} {given})")
+
+    def of_lane(self, root: Expr, buffer: Buffer | None = None) -> Callable[[str], str]:
+        """What gives the value of `root` in a lane, or the address of that element of a buffer.
+
+        It takes the number of the lane, as a type and an operand.
+        """
+        out = self._out
+        if not self.lanes.varies(root):
+            one = self.operand(root) if buffer is None else self.address(buffer, root)
+            return lambda lane: one
+        values, t, vector = self.operand(root), TYPES[root.dtype], self.type(root.dtype)
+        if buffer is not None:
+            values, t, vector = self._each(buffer, root), "ptr", f"<{self.lanes.width} x ptr>"
+        every = out.reserve(vector)
+        out.add(f"store {vector} {values}, ptr {every}")
+
+        def of(lane: str) -> str:
+            return out.value(f"load {t}, ptr {out.value(f'getelementptr {t}, ptr {every}, {lane}')}")
+
+        return of
 
     # ── one node ─────────────────────────────────────────────────────────────────────────────────────────────────────
 

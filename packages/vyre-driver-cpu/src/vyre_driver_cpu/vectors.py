@@ -29,11 +29,25 @@ from vyre_driver_cpu.vector_values import ROWS, VectorValues, is_far, is_row, ro
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.buffer import Buffer, Memory
 from vyre_foundation.ir.expr import Apply, Call, Expr, Literal, Load, Local
-from vyre_foundation.ir.stmt import Assign, Body, Break, Continue, For, If, Let, Region, Stmt, Store, Var
+from vyre_foundation.ir.stmt import (
+    Assign,
+    Atomic,
+    AtomicOp,
+    Body,
+    Break,
+    Continue,
+    For,
+    If,
+    Let,
+    Region,
+    Stmt,
+    Store,
+    Var,
+)
 from vyre_foundation.ir.walk import bodies, expressions, postorder, statements
 from vyre_foundation.validate.declared import declared_locals
 
-_KINDS = (Let, Var, Assign, Store, If, For, Region, Break, Continue)
+_KINDS = (Let, Var, Assign, Store, Atomic, If, For, Region, Break, Continue)
 LONG = 400
 """Operations of a body without loops: more take LLVM's vectorizer too long."""
 _FLAT = 24
@@ -42,6 +56,15 @@ _REGISTERS = 16
 """Vectors that a loop may keep, beside what it computes with: with fewer, several registers make one vector."""
 _WIDEST = 64
 """Lanes of a vector, at most."""
+_COMBINED = {
+    AtomicOp.ADD: "add",
+    AtomicOp.AND: "and",
+    AtomicOp.OR: "or",
+    AtomicOp.XOR: "xor",
+    AtomicOp.MIN: "min",
+    AtomicOp.MAX: "max",
+}
+"""Atomics of which several with the values x, y, … are one with their combination, by the name of the operation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +171,45 @@ class VectorPrinter(StatementPrinter):
                 self._jump(stmt)
             case _:
                 super()._stmt(stmt)
+
+    def _atomic(self, stmt: Atomic) -> None:
+        """One atomic where lanes combine their values in one element, or else one for each lane.
+
+        A lane is active at least: where not all of them are, a body with an atomic is behind a branch.
+        """
+        vectors = self._vectors
+        if stmt.op in _COMBINED and stmt.result is None and not vectors.lanes.varies(stmt.index):
+            value = vectors.reduced(_COMBINED[stmt.op], stmt.value)
+            self.atomically(stmt, self.values.address(stmt.buffer, stmt.index), [value])
+        else:
+            self._atomics(stmt)
+        self.values.forget(Life.UNTIL_WRITE)
+
+    def _atomics(self, stmt: Atomic) -> None:
+        """A loop over the active lanes, whose numbers are the bits of a mask."""
+        out, vectors, dtype = self._out, self._vectors, stmt.buffer.dtype
+        bits, t = f"i{vectors.lanes.width}", TYPES[dtype]
+        address = vectors.of_lane(stmt.index, stmt.buffer)
+        operands = [vectors.of_lane(x) for x in (stmt.value, stmt.expected) if x is not None]
+        results = out.reserve(vectors.type(dtype)) if stmt.result is not None else None
+        active = "-1"
+        if vectors.mask is not None:
+            active = out.value(f"bitcast {vectors.mask_type} {vectors.mask} to {bits}")
+        head, behind, before = out.name("head"), out.name("behind"), out.block
+        left, next = f"%{out.name('left')}", f"%{out.name('next')}"
+        out.open(head)
+        out.add(f"{left} = phi {bits} [ {active}, %{before} ], [ {next}, %{head} ]")
+        lane = f"{bits} {out.value(f'call {bits} @llvm.cttz.{bits}({bits} {left}, i1 true)')}"
+        old = self.atomically(stmt, address(lane), [operand(lane) for operand in operands])
+        if results is not None:
+            place = out.value(f"getelementptr {t}, ptr {results}, {lane}")
+            out.add(f"store {t} {old}, ptr {place}, align {dtype.size}")
+        out.add(f"{next} = and {bits} {left}, {out.value(f'sub {bits} {left}, 1')}")
+        out.branch(out.value(f"icmp ne {bits} {next}, 0"), head, behind)
+        out.open(behind)
+        if stmt.result is not None:
+            result = out.value(f"load {vectors.type(dtype)}, ptr {results}")
+            self.scope.symbols[Local(stmt.result, dtype)] = result
 
     def _assign(self, name: str, value: Expr) -> None:
         given, address, t = self._vectors.vector(value), self.scope.variables[name], self._vectors.type(value.dtype)
@@ -331,6 +393,7 @@ def _lanes_of(parent: StatementPrinter, loop: For) -> VectorLanes | None:
     indices = [n.index for n in nodes if isinstance(n, Load)] + [s.index for s in stmts if isinstance(s, Store)]
     gives_up = any(map(lanes.may_be_adjacent, indices)) or any(_is_permuted(s, lanes) for s in stmts)
     gives_up = gives_up or any(map(lanes.is_hidden, indices))
+    gives_up = gives_up and not any(isinstance(s, Atomic) for s in stmts)  # which take as long as what is beside them
     return lanes if loops or gives_up or len(nodes) > LONG or _has_rows(loop.body, lanes) else None
 
 
@@ -342,11 +405,14 @@ def _is_permuted(stmt: Stmt, lanes: VectorLanes) -> bool:
 
 
 def _can_mask(loop: For, stmts: tuple[Stmt, ...], nodes: list[Expr]) -> bool:
-    """Whether every statement has a form for vectors, and nothing is summed up over invocations."""
+    """Whether every statement has a form for vectors, and nothing is summed up over invocations.
+
+    Lanes may wait in a loop for an atomic of another lane, which has left the loop and waits for them.
+    """
     inner = declared_locals(loop.body).keys()
     return not any(
         not isinstance(s, _KINDS)
-        or (isinstance(s, For) and s.is_parallel)
+        or (isinstance(s, For) and (s.is_parallel or any(isinstance(t, Atomic) for t in statements(s.body))))
         or (isinstance(s, Assign) and s.name not in inner)
         for s in stmts
     ) and not any(isinstance(node, Call) for node in nodes)
@@ -372,7 +438,7 @@ def _width(scope: FunctionScope, stmts: tuple[Stmt, ...], nodes: list[Expr]) -> 
     """How many lanes: those of a register, or of several where there are few variables and results are waited for."""
     variables = [s.value.dtype for s in stmts if isinstance(s, Var)]
     elements = [node.dtype for node in nodes if isinstance(node, Load)] + [
-        s.buffer.dtype for s in stmts if isinstance(s, Store)
+        s.buffer.dtype for s in stmts if isinstance(s, (Store, Atomic))
     ]
     bits = max([32, *(t.bits for t in (*variables, *elements))])
     width = scope.spellings.vector_bits // bits
