@@ -6,7 +6,9 @@ from pathlib import Path
 import dask
 import dask.array as da
 import numpy as np
-from distributed import Client
+import pytest
+from dask.diagnostics import ProgressBar
+from distributed import Client, progress
 from fault_cases import dispatch, is_traced
 
 import vyre_distributed as vd
@@ -39,6 +41,20 @@ def test_one_trace_of_all_workers(client: Client, tmp_path: Path) -> None:
     assert costs["sum"].tasks == 15
     assert costs["sum"].seconds > 0
     assert "sum" in str(activity)
+
+
+def test_a_progress_bar_on_a_cluster(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
+    with dask.config.set(scheduler=client):
+        total = vd.sum(da.ones(300_000, chunks=20_000, dtype=np.float32)).persist()
+        progress(total, notebook=False)
+        assert "100% Completed" in capsys.readouterr().out
+        assert total.compute() == 300_000
+
+
+def test_a_progress_bar_without_a_cluster(capsys: pytest.CaptureFixture[str]) -> None:
+    with ProgressBar(), dask.config.set(scheduler="threads"):
+        assert vd.sum(da.ones(300_000, chunks=20_000, dtype=np.float32)).compute() == 300_000
+    assert "100% Completed" in capsys.readouterr().out
 
 
 def test_tracing_ends_with_its_context(client: Client) -> None:
