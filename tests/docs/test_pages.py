@@ -72,6 +72,15 @@ def test_every_extra_is_described(page):
     assert set(project["optional-dependencies"]) <= {name for row in described for name in re.findall(r"`(\w+)`", row)}
 
 
+def test_every_table_has_a_header():
+    """A line between two rows makes text of what is behind it."""
+    code = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
+    for page in PAGES:
+        text = code.sub("", page.read_text("utf-8"))
+        for table in re.findall(r"(?:^ *\|.*\n)+", text, re.MULTILINE):
+            assert re.search(r"\n *\|[ :|-]+\|\n", table), f"{page.name}: {table.splitlines()[0]}"
+
+
 def test_no_header_of_a_table_is_empty():
     """Screen readers name a cell by its column."""
     empty = re.compile(r"^\|(?:[^\n]*\|)? *\|(?:[^\n]*\|)?\n\|[-|: ]+\|$", re.MULTILINE)

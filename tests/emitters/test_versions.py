@@ -25,9 +25,10 @@ EMITTERS = {"cpu-ir": CpuPort, "cuda-c": CudaPort}
 def digest(target: str) -> str:
     """Of the texts of some random programs."""
     found = hashlib.sha256()
-    for seed in range(8):
-        for case in (generate(seed, EVERYTHING), addressing(seed), recurrence(seed)):
-            found.update(emit_aot_target(target, case.program))
+    cases = [generate(seed, EVERYTHING) for seed in range(64)]
+    cases += [make(seed) for make in (addressing, recurrence) for seed in range(8)]
+    for case in cases:
+        found.update(emit_aot_target(target, case.program))
     return found.hexdigest()
 
 
