@@ -81,7 +81,7 @@ def _chunks() -> Program:
         nodes = p.write("nodes", u32, LengthOf("first", times=8))
         i = p.global_id(0)
         size, begin = p.let(sizes[i]), p.let(first[i])
-        last = p.let((select(size == 0, constant(u32, 1), size) - 1) // BLOCK)
+        last = p.let(least((select(size == 0, constant(u32, 1), size) - 1) // BLOCK, constant(u32, CHUNK // BLOCK - 1)))
         chain = [p.var(word, u32) for word in FIRST_STATE]
         with p.if_(i < first.length):
             with p.range(0, last + 1) as block:

@@ -13,7 +13,7 @@ from vyre_algorithms.arguments import Array, Backend
 from vyre_algorithms.launches import launch
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import LengthOf, Program, ProgramBuilder, Value, program, u8, u32
-from vyre_foundation.functions import rotr
+from vyre_foundation.functions import min as least, rotr
 
 GROUP = 64
 BLOCK, WORDS = 64, 16
@@ -109,7 +109,7 @@ def _sha256() -> Program:
         digests = p.write("digests", u32, LengthOf("starts", times=8, plus=-8))
         i = p.global_id(0)
         state = [p.var(word, u32) for word in FIRST_STATE]
-        with p.range(starts[i], starts[i + 1]) as block:
+        with p.range(starts[i], least(starts[i + 1], words.length // WORDS)) as block:
             message = [p.let(words[block * WORDS + n]) for n in range(WORDS)]
             mixed = _compressed(p, [word.get() for word in state], message, constants)
             for word, change in zip(state, mixed, strict=True):
@@ -145,7 +145,7 @@ def _crc32() -> Program:
         sums = p.write("sums", u32, LengthOf("starts", plus=-1))
         i = p.global_id(0)
         state = p.var(0xFFFF_FFFF, u32)
-        with p.range(starts[i], starts[i + 1]) as k:
+        with p.range(starts[i], least(starts[i + 1], text.length)) as k:
             state.set(steps[(state ^ text[k].cast(u32)) & 0xFF] ^ (state >> 8))
         sums[i] = ~state.get()
     return p.build()

@@ -154,7 +154,7 @@ def _correlation(kind: DType, ndim: int) -> Program:
                 return
             at, skipped = place[axis], before[axis]
             first = p.let(select(at < skipped, skipped - at, constant(u32, 0)))
-            last = p.let(least(widths[axis], lengths[axis] + skipped - at))
+            last = p.let(least(least(widths[axis], weights.length), lengths[axis] + skipped - at))
             with p.range(first, last) as k:
                 add_products(
                     axis + 1, p.let(of_x * lengths[axis] + (at + k - skipped)), p.let(of_weights * widths[axis] + k)

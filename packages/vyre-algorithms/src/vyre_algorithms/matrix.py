@@ -31,7 +31,7 @@ from vyre_driver.plan.gather import layout_of, position
 from vyre_driver.plan.strides import contiguous_strides
 from vyre_foundation import DType, LengthOf, Program, Value, program, u32
 from vyre_foundation.dtype import bool_, f32
-from vyre_foundation.functions import fma
+from vyre_foundation.functions import fma, min as least
 
 ROWS = 8
 """The rows of a product that an invocation computes."""
@@ -287,8 +287,10 @@ def _product(kind: DType, state: DType) -> Program:
         a, b, shape = p.read("a", kind), p.read("b", kind), p.uniform("shape", u32, 3)
         p.read("slots", bool_)
         out = p.write("out", state, LengthOf("slots"))
-        m, depth, n = p.let(shape[0]), p.let(shape[1]), p.let(shape[2])
-        stack = p.workgroup_id(2)
+        m, n = p.let(shape[0]), p.let(shape[2])
+        stack, rows = p.workgroup_id(2), (p.num_workgroups(1) - 1) * ROWS + 1
+        # The bound is known at the launch: how long the loop is decides where a launch may run.
+        depth = p.let(least(shape[1], a.length // (p.num_workgroups(2) * rows)))
         left, top = p.let(p.workgroup_id(0) * wide + p.local_id(0)), p.let(p.workgroup_id(1) * ROWS)
         of_a, of_b = p.let(stack * m * depth), p.let(stack * depth * n)
         totals = [p.var(0, state) for _ in range(ROWS)]
@@ -346,7 +348,7 @@ def _sparse(kind: DType, state: DType, width: int) -> Program:
         i = p.global_id(0)
         row, column = (i, None) if width == 1 else (p.let(i // width), p.let(i % width))
         total = p.var(0, state)
-        with p.range(starts[row], starts[row + 1]) as k:
+        with p.range(starts[row], least(starts[row + 1], values.length)) as k:
             place = columns[k] if column is None else columns[k] * width + column
             total.set(_added(state, total.get(), values[k], x[place]))
         out[i] = total

@@ -200,7 +200,7 @@ def _nearest(kind: DType) -> Program:
         points, centres = p.read("points", kind), p.read("centres", kind)
         axes = p.uniform("axes", u32, 1)
         labels, is_changed = p.read_write("labels", u32), p.read_write("is_changed", u32)
-        i, width = p.global_id(0), p.let(axes[0])
+        i, width = p.global_id(0), p.let(least(axes[0], centres.length))
         shortest, chosen = p.var(float("inf"), kind), p.var(0, u32)
         with p.if_(i < labels.length):
             with p.range(0, centres.length // width) as centre:

@@ -139,7 +139,7 @@ def _matches(*, is_count: bool) -> Program:
                 if is_count:
                     number.set(number + (last - first))
                 else:
-                    with p.range(first, last) as n:
+                    with p.range(first, least(last, endings.length)) as n:
                         ends[number] = k
                         numbers[number] = endings[n]
                         number += 1

@@ -34,6 +34,7 @@ from vyre_foundation import (
     select,
     u32,
 )
+from vyre_foundation.functions import min as least
 
 LANES, STEPS = 64, 64
 BLOCK = LANES * STEPS
@@ -131,7 +132,7 @@ def block_program(reduction: Reduction, *, is_segmented: bool = False) -> Progra
         with p.if_(last - first >= BLOCK), p.range(0, STEPS) as step:
             for lane, own in lanes:
                 assign(p, own, reduction.combine(values_of(own), leaf(first + step * LANES + lane)))
-        with p.else_(), p.range(first, last, LANES) as row:
+        with p.else_(), p.range(first, least(first + BLOCK, last), LANES) as row:
             for lane, own in lanes:
                 index = p.let(row + lane)
                 combined = reduction.combine(values_of(own), leaf(index))

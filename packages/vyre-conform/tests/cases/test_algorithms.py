@@ -9,6 +9,10 @@ import pytest
 
 from vyre_conform.case import Exactly
 from vyre_conform.cases import algorithms
+from vyre_driver import DispatchConfig
+from vyre_driver.plan.cost import estimate
+from vyre_driver.plan.launch import plan_launch
+from vyre_driver.policy.queue import LONGEST_BLOCKING, longest_seconds
 
 
 def test_the_file_has_all_algorithms_and_no_others() -> None:
@@ -36,3 +40,13 @@ def test_another_result_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     (spec,) = algorithms.specs()
     with pytest.raises(algorithms.AnotherDigest, match="launch 0 of sum gives"):
         spec.case()
+
+
+@pytest.mark.parametrize("name", algorithms.CALLS)
+def test_small_launches_are_known_to_end_soon(name: str) -> None:
+    """Then a backend may run them in the calling thread, which cannot be interrupted there."""
+    for launch, _ in algorithms.launches_of(name):
+        config = DispatchConfig(grid_override=launch.grid, workgroup_override=launch.workgroup)
+        lengths = [len(launch.inputs[buffer.name]) for buffer in launch.program.inputs]
+        cost = estimate(plan_launch(launch.program, lengths, config))
+        assert longest_seconds(cost) <= LONGEST_BLOCKING, launch.program.name

@@ -8,6 +8,7 @@ import pytest
 from vyre_driver.plan.cost import ATOMIC, OPS, ROUND, estimate
 from vyre_driver.plan.launch import plan_launch
 from vyre_driver.policy.queue import LONGEST_BLOCKING, longest_seconds
+from vyre_foundation import functions
 from vyre_foundation.build import program
 from vyre_foundation.dtype import f32, u8, u32, u64
 from vyre_foundation.ir.program import Program
@@ -58,6 +59,29 @@ ROUND_UNITS = ROUND + 2
 def test_a_loop_costs_its_greatest_number_of_rounds(stop: str, rounds: int, extra: int, is_certain: bool) -> None:
     cost = cost_of(looping(stop), 7 * 4, 4)
     assert (cost.units, cost.is_certain) == (extra + rounds * ROUND_UNITS, is_certain)
+
+
+@pytest.mark.parametrize(
+    ("stop", "rounds"),
+    [
+        (lambda first, n, k: first + 8, 8),
+        (lambda first, n, k: 8 + first, 8),
+        (lambda first, n, k: k.min(n[1], first + 8), 8),
+        (lambda first, n, k: k.min(first + 8, first + k.min(n[1], 5)), 5),
+        (lambda first, n, k: n[1] + 8, 2**32 - 1),
+        (lambda first, n, k: k.max(n[1], first + 8), 2**32 - 1),
+    ],
+)
+def test_a_loop_from_data_to_a_little_beyond(stop: Callable[..., Any], rounds: int) -> None:
+    """Where a sum wraps there are no rounds at all, so the distance is a bound there too."""
+    with program("window", workgroup_size=1) as p:
+        n = p.read("n", u32)
+        out = p.read_write("out", u32, 1)
+        first = p.let(n[0])
+        with p.range(first, p.let(stop(first, n, functions))) as i:
+            out[0] = i
+    body = rounds * ROUND_UNITS
+    assert body <= cost_of(p.build(), 2 * 4, 4).units <= body + 10
 
 
 def nested_by_data(p: Any, n: Any, out: Any) -> None:

@@ -16,7 +16,7 @@ from vyre_driver.plan.launch import LaunchPlan
 from vyre_driver.plan.launch_ranges import LaunchRanges
 from vyre_foundation.dtype import bf16, f16, f64, i64, u64
 from vyre_foundation.ir.buffer import Buffer, Memory
-from vyre_foundation.ir.expr import Apply, Call, Cast, Expr, Load, Select
+from vyre_foundation.ir.expr import Apply, Call, Cast, Expr, Load, Local, Select
 from vyre_foundation.ir.stmt import Atomic, Barrier, Body, For, If, Let, Region, Stmt, Store, Subgroup
 from vyre_foundation.ir.walk import expressions, postorder, statements
 from vyre_foundation.validate.ranges import counted
@@ -119,6 +119,7 @@ class _Count:
         self._weights = weights
         self._ranges = LaunchRanges(plan)
         self._evaluated: set[Expr] = set()
+        self._lets: dict[str, Expr] = {}
         self.is_certain = True
 
     def body(self, body: Body) -> float:
@@ -135,6 +136,7 @@ class _Count:
     def _of_statement(self, stmt: Stmt) -> float:
         match stmt:
             case Let(name, value) if value.dtype.is_integer:
+                self._lets[name] = value
                 self._ranges.learn(name, self._ranges.of(value))
             case Store(buffer):
                 return self._weights.access(buffer)
@@ -155,10 +157,32 @@ class _Count:
     def _of_loop(self, loop: For) -> float:
         start, stop = self._ranges.of(loop.start), self._ranges.of(loop.stop)
         self._ranges.learn(loop.name, counted(start, stop, loop.step))
-        most = max(0, math.ceil((stop.high - start.low) / loop.step))
+        distance = min(stop.high - start.low, self._beyond(loop.start, loop.stop))
+        most = max(0, math.ceil(distance / loop.step))
         least = max(0, math.ceil((stop.low - start.high) / loop.step))
         self.is_certain &= most <= 2 * least + 1
         return most * (self.body(loop.body) + self._weights.round)
+
+    def _beyond(self, start: Expr, stop: Expr) -> float:
+        """How far a stop is beyond the start at most: ``start + x``, or the least of that and another value.
+
+        Where the sum wraps, the stop is before the start.
+        """
+        match self._value(stop):
+            case Apply(op, (a, b)) if op.id == "min":
+                return min(self._beyond(start, a), self._beyond(start, b))
+            case Apply(op, (a, b)) if op.id == "add":
+                other = (
+                    b if self._value(a) == self._value(start) else a if self._value(b) == self._value(start) else None
+                )
+                return math.inf if other is None else self._ranges.of(other).high
+        return math.inf
+
+    def _value(self, node: Expr) -> Expr:
+        """What an immutable local is bound to."""
+        while isinstance(node, Local) and node.name in self._lets:
+            node = self._lets[node.name]
+        return node
 
 
 def _of_expression(node: Expr) -> float:
