@@ -80,6 +80,31 @@ def test_every_type(backend, dtype):
         same(va.all(x, 1, backend=backend), (x != 0).all(1))
 
 
+SIDE_BY_SIDE = [((4097, 20), (0,)), ((3, 65, 17), (1,)), ((7, 9, 30), (0, 1)), ((1, 100), (0,)), ((2, 8193, 16), (1,))]
+
+
+@pytest.mark.parametrize("operation", ["sum", "prod", "min", "max", "any", "all", "argmin", "argmax", "mean"])
+@pytest.mark.parametrize(("shape", "axes"), SIDE_BY_SIDE)
+def test_columns_have_the_bits_of_rows(operation, shape, axes):
+    """Sequences that lie side by side are reduced where they are."""
+    if operation.startswith("arg") and len(axes) > 1:
+        axes = axes[:1]
+    reduce = getattr(va, operation)
+    axis = axes[0] if len(axes) == 1 else axes
+    left = [n for n in range(len(shape)) if n not in axes]
+    for dtype in ("f4", "i1"):
+        x = data(dtype, shape) * (data("u1", shape) & 1).astype(dtype)
+        rows = np.ascontiguousarray(x.transpose(*left, *axes)).reshape(*(shape[n] for n in left), -1)
+        same(reduce(x, axis, backend="cpu"), reduce(rows, -1, backend="cpu"))
+
+
+def test_columns_of_every_type(backend):
+    for dtype in TYPES:
+        x = data(dtype, (70, 16))
+        same(va.sum(x, 0, backend=backend), va.sum(np.ascontiguousarray(x.T), 1, backend=backend))
+        same(va.max(x, 0, backend=backend), va.max(np.ascontiguousarray(x.T), 1, backend=backend))
+
+
 @pytest.mark.parametrize("axis", [None, 0, 1, -1, (0, 2), (1, 2), (0, 1, 2), ()])
 @pytest.mark.parametrize("keepdims", [False, True])
 def test_axes(axis, keepdims):

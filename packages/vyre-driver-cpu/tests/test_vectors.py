@@ -242,6 +242,9 @@ ADJACENT = {
     "shifts":   "let k = n[0] & 7; out[(i >> k << k) | (i & ((1 << k) - 1))] = x[i ^ n[1]];",
     "strides":  "out[i * n[2]] = x[i * n[2]];",
     "wraps":    "out[i] = x[i + n[3]];",
+    "rows":     """if i < 990 { var a = 0;
+                  for k in 0..n[0] { a = a * 3 + x[i + n[3] + k * n[2]];
+                    if a & 7 == 3 { out[i + n[3] + n[2]] = a; break; } } }""",
 }  # fmt: skip
 
 
@@ -257,6 +260,10 @@ program p workgroup(64, 1, 1) {{
   {ADJACENT[name]}
 }}
 """)
+    if name == "rows":
+        assert "gather" in (text := _text(program))
+        assert "@llvm.masked.load" in text
+        assert "@llvm.masked.store" in text
     agree(program, [_words(), np.array(numbers, np.uint32)], DispatchConfig(grid_override=(16, 1, 1)))
 
 

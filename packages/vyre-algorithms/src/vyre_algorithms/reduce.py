@@ -30,10 +30,13 @@ from vyre_algorithms.arguments import (
 from vyre_algorithms.launches import beside, mapped, zeros_beside
 from vyre_algorithms.monoids import reduction_of, sum_type
 from vyre_algorithms.move import scatter
-from vyre_algorithms.tree import reduce_segments, reduce_sequence
+from vyre_algorithms.tree import reduce_columns, reduce_segments, reduce_sequence
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import DType, Value
 from vyre_foundation.dtype import bf16, bool_, f16, f32, f64, i64
+
+SIDE_BY_SIDE = 16
+"""Sequences that must lie side by side to be read where they are; fewer are moved to be rows."""
 
 
 def sum(
@@ -324,10 +327,16 @@ def _reduced(
     else:
         left = [n for n in range(array.ndim) if n not in axes]
         shape = tuple(array.shape[n] for n in left)
-        rows = contiguous(array.transpose(*left, *axes))
         length, number = math.prod(array.shape[n] for n in axes), math.prod(shape)
-        starts = np.arange(number + 1, dtype=np.int64) * length
-        found = _of_segments(operation, rows.reshape(-1), starts, result, backend)
+        inner = math.prod(array.shape[axes[-1] + 1 :]) if axes and axes[-1] - axes[0] < len(axes) else 1
+        if inner >= SIDE_BY_SIDE and array.size:
+            kind, flat = reduction_of(operation, type_of(array), result), contiguous(array).reshape(-1)
+            states = reduce_columns(kind, [flat], number // inner, length, inner, backend)
+            found = _finished(operation, states, array, result)
+        else:
+            rows = contiguous(array.transpose(*left, *axes))
+            starts = np.arange(number + 1, dtype=np.int64) * length
+            found = _of_segments(operation, rows.reshape(-1), starts, result, backend)
     if keepdims:
         shape = tuple(1 if n in axes else size for n, size in enumerate(array.shape))
     return delivered(found.reshape(shape), out)

@@ -7,7 +7,8 @@ result of the block. A lane without elements has the identity, which changes no 
 sequence that is combined in the same way, until one is left.
 
 So the order depends on the length of the sequence alone. A workgroup of 16 invocations combines a block, each of them
-four lanes: rows of a block are read one after another, and additions do not wait for each other.
+four lanes: rows of a block are read one after another, and additions do not wait for each other. Of sequences that lie
+side by side, an invocation combines a block.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vyre_algorithms.arguments import Array, Backend
-from vyre_algorithms.launches import launch
+from vyre_algorithms.launches import launch, words, zeros_beside
 from vyre_foundation import (
     Array as Buffer,
     DType,
@@ -34,12 +35,15 @@ from vyre_foundation import (
     select,
     u32,
 )
+from vyre_foundation.dtype import bool_
 from vyre_foundation.functions import min as least
 
 LANES, STEPS = 64, 64
 BLOCK = LANES * STEPS
 WIDTH = 16
 """Invocations of a workgroup."""
+COLUMNS = 64
+"""Sequences of a workgroup, where they lie side by side."""
 
 State: TypeAlias = tuple[Value, ...]
 
@@ -108,6 +112,67 @@ def reduce_segments(
         if first.size == lengths.size:
             return found
         starts, reduction = np.concatenate([[0], after]), reduction.of_states
+
+
+def reduce_columns(
+    reduction: Reduction, arrays: Sequence[Array], outer: int, length: int, inner: int, backend: Backend
+) -> list[Array]:
+    """The states of sequences that lie side by side, which are not empty: an array for each value of the state.
+
+    Element ``j`` of the sequence ``(o, c)`` is at ``(o * length + j) * inner + c``.
+    """
+    found = list(arrays)
+    while True:
+        blocks = -(-length // BLOCK)
+        given = {f"x{n}": array for n, array in enumerate(found)}
+        given |= {
+            "shape": words(length, inner),
+            "slots": zeros_beside(found[0], (outer * blocks * inner,), bool_),
+        }
+        grid = -(-inner // COLUMNS) * blocks * outer
+        found = list(launch(column_program(reduction), given, grid, backend).values())
+        if blocks == 1:
+            return found
+        length, reduction = blocks, reduction.of_states
+
+
+@lru_cache(maxsize=1024)
+def column_program(reduction: Reduction) -> Program:
+    """The states of blocks of sequences that lie side by side: an invocation combines all lanes of a block.
+
+    It reads row after row, so its lanes are arrays.
+    """
+    with program(f"reduce_columns_{reduction.name}", COLUMNS) as p:
+        sources = [p.read(f"x{n}", dtype) for n, dtype in enumerate(reduction.inputs)]
+        shape = p.uniform("shape", u32, 2)
+        p.read("slots", bool_)
+        results = [p.write(f"s{n}", dtype, LengthOf("slots")) for n, dtype in enumerate(reduction.state)]
+        length, inner = p.let(shape[0]), p.let(shape[1])
+        tiles, blocks = p.let((inner + (COLUMNS - 1)) // COLUMNS), p.let((length + (BLOCK - 1)) // BLOCK)
+        row, column = p.let(p.workgroup_id(0) // tiles), p.let(p.workgroup_id(0) % tiles * COLUMNS + p.local_id(0))
+        first = p.let(row % blocks * BLOCK)
+        begin = p.let((row // blocks * length + first) * inner + column)
+        count = p.let(least(least(length - first, BLOCK), sources[0].length))
+        lanes = [p.private(f"lanes{n}", dtype, LANES) for n, dtype in enumerate(reduction.state)]
+
+        def combine(at: Value, state: State) -> None:
+            there = tuple(p.let(memory[at]) for memory in lanes)
+            for memory, value in zip(lanes, reduction.combine(there, state), strict=True):
+                memory[at] = value
+
+        with p.if_(column < inner):
+            with p.range(0, LANES) as lane:
+                for memory, value in zip(lanes, reduction.identity, strict=True):
+                    memory[lane] = value
+            with p.range(0, count) as index:
+                elements = [p.let(source[begin + index * inner]) for source in sources]
+                combine(p.let(index & (LANES - 1)), reduction.leaf(elements, first + index))
+            for half in (32, 16, 8, 4, 2, 1):
+                with p.range(0, half) as lane:
+                    combine(lane, tuple(memory[lane + half] for memory in lanes))
+            for result, memory in zip(results, lanes, strict=True):
+                result[row * inner + column] = memory[0]
+    return p.build()
 
 
 @lru_cache(maxsize=1024)

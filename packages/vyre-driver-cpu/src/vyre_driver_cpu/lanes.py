@@ -98,6 +98,13 @@ class VectorLanes:
                 return False
         return True
 
+    def may_wrap(self, index: Expr) -> bool:
+        """Whether lanes access neighbours, unless the index wraps from one lane to the next."""
+        pattern = self.pattern(index)
+        if pattern is None or can_address(index, pattern):
+            return False
+        return all(offset == lane + pattern.offsets[0] for lane, offset in enumerate(pattern.offsets))
+
     def is_hidden(self, index: Expr) -> bool:
         """Whether lanes access neighbours, and LLVM does not see it: bits of the counter are taken apart.
 

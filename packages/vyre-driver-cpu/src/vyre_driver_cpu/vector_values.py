@@ -261,7 +261,7 @@ class VectorValues(OperandValues):
             found = self._near(node, pattern, mask) if found is None else found
             if found is not None:
                 return found
-        if self.lanes.may_be_adjacent(node.index):
+        if self.lanes.may_be_adjacent(node.index) or self.lanes.may_wrap(node.index):
             return self._maybe_adjacent(node, mask)
         return self._gathered(node, self._each(node.buffer, node.index), mask)
 
@@ -283,13 +283,17 @@ class VectorValues(OperandValues):
     def _adjacent(self, buffer: Buffer, index: Expr) -> tuple[str, str]:
         """Whether all lanes are behind the first as neighbours are, and the address of the first."""
         out, t, width, dtype = self._out, self.type(index.dtype), self.lanes.width, index.dtype
-        places = self.operand(index)
-        first = out.value(f"extractelement {t} {places}, i64 0")
-        steps = ", ".join(f"{TYPES[dtype]} {n}" for n in range(width))
-        expected = out.value(f"add {t} {self.splat(first, dtype)}, <{steps}>")
-        is_other = self.any(out.value(f"icmp ne {t} {places}, {expected}"))
-        fits = out.value(f"icmp ule {TYPES[dtype]} {first}, {-width}")
-        is_adjacent = out.value(f"select i1 {is_other}, i1 false, i1 {fits}")
+        if self.lanes.may_wrap(index):
+            first = self.in_first(index)
+            is_adjacent = out.value(f"icmp ule {TYPES[dtype]} {first}, {-width}")
+        else:
+            places = self.operand(index)
+            first = out.value(f"extractelement {t} {places}, i64 0")
+            steps = ", ".join(f"{TYPES[dtype]} {n}" for n in range(width))
+            expected = out.value(f"add {t} {self.splat(first, dtype)}, <{steps}>")
+            is_other = self.any(out.value(f"icmp ne {t} {places}, {expected}"))
+            fits = out.value(f"icmp ule {TYPES[dtype]} {first}, {-width}")
+            is_adjacent = out.value(f"select i1 {is_other}, i1 false, i1 {fits}")
         wide = first if dtype is u64 else out.value(f"zext {TYPES[dtype]} {first} to i64")
         array = self._scope.arrays[buffer.name]
         return is_adjacent, out.value(f"getelementptr {TYPES[buffer.dtype]}, ptr {array}, i64 {wide}")
@@ -391,7 +395,7 @@ class VectorValues(OperandValues):
         given, pattern = self.vector(value), self._pattern(index)
         if pattern is not None and self._store_near(buffer, index, given, pattern):
             return
-        if not self.lanes.may_be_adjacent(index):
+        if not (self.lanes.may_be_adjacent(index) or self.lanes.may_wrap(index)):
             self._scatter(buffer, self._each(buffer, index), given)
             return
         out = self._out

@@ -84,6 +84,7 @@ CALLS: dict[str, Call] = {
     "sum_f64":          lambda b: va.sum(floats(dtype="f8"), backend=b),
     "sum_f16":          lambda b: va.sum(floats(dtype="f2"), backend=b),
     "sum_rows":         lambda b: va.sum(_table(20, 30), 1, backend=b),
+    "max_columns":      lambda b: va.max(_table(70, 20), 0, backend=b),
     "prod":             lambda b: va.prod(words(), dtype=np.uint32, backend=b),
     "min":              lambda b: va.min(floats(), backend=b),
     "argmax":           lambda b: va.argmax(floats(), backend=b),
