@@ -258,7 +258,7 @@ def zeros_beside(model: Array, shape: Sequence[int], dtype: DType) -> Array:
 
 def broadcast(array: Array, shape: Sequence[int]) -> Array:
     """The elements in a shape that they are repeated to fill, contiguous."""
-    if isinstance(array, np.ndarray):
+    if isinstance(array, np.ndarray) and array.shape != tuple(shape):
         return np.ascontiguousarray(np.broadcast_to(array, tuple(shape)))
     return contiguous(array if array.shape == tuple(shape) else array.broadcast_to(shape))
 

@@ -19,6 +19,7 @@ from vyre_algorithms.arguments import (
     Axes,
     Backend,
     array_of,
+    as_dtype,
     axes_of,
     contiguous,
     delivered,
@@ -30,7 +31,7 @@ from vyre_algorithms.arguments import (
 from vyre_algorithms.launches import beside, mapped, zeros_beside
 from vyre_algorithms.monoids import reduction_of, sum_type
 from vyre_algorithms.move import scatter
-from vyre_algorithms.tree import reduce_columns, reduce_segments, reduce_sequence
+from vyre_algorithms.tree import reduce_axis, reduce_segments, reduce_sequence
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import DType, Value
 from vyre_foundation.dtype import bf16, bool_, f16, f32, f64, i64
@@ -315,7 +316,7 @@ def _reduced(
     operation: str, x: object, axis: Axes, result: DType | None, keepdims: bool, out: Array | None, backend: Backend
 ) -> Array:
     array = array_of(x)
-    axes = axes_of(axis, array.ndim)
+    axes, whole = axes_of(axis, array.ndim), array.shape
     if len(axes) == array.ndim or array.ndim == 1:
         sequence = contiguous(array).reshape(-1)
         if sequence.size:
@@ -329,29 +330,25 @@ def _reduced(
         shape = tuple(array.shape[n] for n in left)
         length, number = math.prod(array.shape[n] for n in axes), math.prod(shape)
         inner = math.prod(array.shape[axes[-1] + 1 :]) if axes and axes[-1] - axes[0] < len(axes) else 1
-        if inner >= SIDE_BY_SIDE and array.size:
+        if array.size:
+            if inner < SIDE_BY_SIDE:
+                array, inner = array.transpose(*left, *axes), 1
             kind, flat = reduction_of(operation, type_of(array), result), contiguous(array).reshape(-1)
-            states = reduce_columns(kind, [flat], number // inner, length, inner, backend)
+            states = reduce_axis(kind, [flat], number // inner, length, inner, backend)
             found = _finished(operation, states, array, result)
         else:
-            rows = contiguous(array.transpose(*left, *axes))
-            starts = np.arange(number + 1, dtype=np.int64) * length
-            found = _of_segments(operation, rows.reshape(-1), starts, result, backend)
+            found = _of_no_elements(operation, array, result, number)
     if keepdims:
-        shape = tuple(1 if n in axes else size for n, size in enumerate(array.shape))
+        shape = tuple(1 if n in axes else size for n, size in enumerate(whole))
     return delivered(found.reshape(shape), out)
 
 
 def _of_segments(
     operation: str, array: Array, starts: npt.NDArray[np.int64], result: DType | None, backend: Backend
 ) -> Array:
-    if starts.size == 1:
-        return _of_nothing("any" if operation in _EXTREMES else operation, array, result, 0).astype(
-            _result_type(operation, array, result)
-        )
     empty = np.diff(starts) == 0
     if empty.all():
-        return _of_nothing(operation, array, result, empty.size)
+        return _of_no_elements(operation, array, result, empty.size)
     states = reduce_segments(reduction_of(operation, type_of(array), result), [array], starts, backend)
     if operation in ("argmin", "argmax"):
         states[1] = mapped(_behind, i64, [states[1], beside(array, starts[:-1].astype(np.uint32))], backend)
@@ -364,6 +361,13 @@ def _of_segments(
 
 _OPERATIONS = ("sum", "prod", "min", "max", "any", "all", "argmin", "argmax")
 _EXTREMES = ("min", "max", "argmin", "argmax")
+
+
+def _of_no_elements(operation: str, array: Array, result: DType | None, number: int) -> Array:
+    """What a number of sequences without elements have; there may be none of them."""
+    if number:
+        return _of_nothing(operation, array, result, number)
+    return zeros_beside(array, (0,), as_dtype(_result_type(operation, array, result)))
 
 
 def _of_nothing(operation: str, array: Array, result: DType | None, number: int) -> Array:

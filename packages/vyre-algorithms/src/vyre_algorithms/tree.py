@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from functools import cached_property, lru_cache
 from typing import TypeAlias
 
@@ -46,6 +47,14 @@ COLUMNS = 64
 """Sequences of a workgroup, where they lie side by side."""
 
 State: TypeAlias = tuple[Value, ...]
+
+
+class Sequences(Enum):
+    """What the blocks of a program belong to."""
+
+    ONE = "one sequence, which is all of an array"
+    ROWS = "sequences of one length behind each other"
+    SEGMENTS = "any others: each block says where it begins and ends"
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,17 +116,17 @@ def reduce_segments(
         last = np.minimum(first + BLOCK, np.repeat(starts[1:], blocks))
         given = {f"x{n}": array for n, array in enumerate(found)}
         given |= {"first": first.astype(np.uint32), "last": last.astype(np.uint32)}
-        outputs = launch(block_program(reduction, is_segmented=True), given, first.size, backend)
+        outputs = launch(block_program(reduction, Sequences.SEGMENTS), given, first.size, backend)
         found = [outputs[f"s{n}"] for n in range(len(reduction.state))]
         if first.size == lengths.size:
             return found
         starts, reduction = np.concatenate([[0], after]), reduction.of_states
 
 
-def reduce_columns(
+def reduce_axis(
     reduction: Reduction, arrays: Sequence[Array], outer: int, length: int, inner: int, backend: Backend
 ) -> list[Array]:
-    """The states of sequences that lie side by side, which are not empty: an array for each value of the state.
+    """The states of the sequences along an axis, which are not empty: an array for each value of the state.
 
     Element ``j`` of the sequence ``(o, c)`` is at ``(o * length + j) * inner + c``.
     """
@@ -129,8 +138,9 @@ def reduce_columns(
             "shape": words(length, inner),
             "slots": zeros_beside(found[0], (outer * blocks * inner,), bool_),
         }
+        made = block_program(reduction, Sequences.ROWS) if inner == 1 else column_program(reduction)
         grid = -(-inner // COLUMNS) * blocks * outer
-        found = list(launch(column_program(reduction), given, grid, backend).values())
+        found = list(launch(made, given, grid, backend).values())
         if blocks == 1:
             return found
         length, reduction = blocks, reduction.of_states
@@ -176,22 +186,31 @@ def column_program(reduction: Reduction) -> Program:
 
 
 @lru_cache(maxsize=1024)
-def block_program(reduction: Reduction, *, is_segmented: bool = False) -> Program:
-    """The states ``s0``, ``s1``, … of blocks of ``x0``, ``x1``, …: of all, or of those from `first` to `last`."""
+def block_program(reduction: Reduction, sequences: Sequences = Sequences.ONE) -> Program:
+    """The states ``s0``, ``s1``, … of the blocks of arrays ``x0``, ``x1``, … of elements."""
     with program(f"reduce_{reduction.name}", WIDTH) as p:
         sources = [p.read(f"x{n}", dtype) for n, dtype in enumerate(reduction.inputs)]
         block = p.workgroup_id(0)
-        if is_segmented:
-            firsts, lasts = p.read("first", u32), p.read("last", u32)
-            results = [p.write(f"s{n}", dtype, like=firsts) for n, dtype in enumerate(reduction.state)]
-            first, last = p.let(firsts[block]), p.let(lasts[block])
-        else:
-            length = LengthOf("x0", over=BLOCK)
-            results = [p.write(f"s{n}", dtype, length) for n, dtype in enumerate(reduction.state)]
-            first, last = p.let(block * BLOCK), sources[0].length
+        begin: Value | None = None
+        match sequences:
+            case Sequences.SEGMENTS:
+                firsts, lasts = p.read("first", u32), p.read("last", u32)
+                count = LengthOf("first")
+                first, last = p.let(firsts[block]), p.let(lasts[block])
+            case Sequences.ROWS:
+                shape = p.uniform("shape", u32, 2)
+                p.read("slots", bool_)
+                count, length = LengthOf("slots"), p.let(shape[0])
+                blocks = p.let((length + (BLOCK - 1)) // BLOCK)
+                begin = p.let(block // blocks * length)
+                first, last = p.let(begin + block % blocks * BLOCK), p.let(begin + length)
+            case Sequences.ONE:
+                count = LengthOf("x0", over=BLOCK)
+                first, last = p.let(block * BLOCK), sources[0].length
+        results = [p.write(f"s{n}", dtype, count) for n, dtype in enumerate(reduction.state)]
 
         def leaf(index: Value) -> State:
-            return reduction.leaf([source[index] for source in sources], index)
+            return reduction.leaf([source[index] for source in sources], index if begin is None else index - begin)
 
         lanes = [(p.local_id(0) + n, [p.var(value) for value in reduction.identity]) for n in range(0, LANES, WIDTH)]
         with p.if_(last - first >= BLOCK), p.range(0, STEPS) as step:
