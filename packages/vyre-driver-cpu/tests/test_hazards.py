@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 from vyre_driver.backend.config import DispatchConfig
+from vyre_driver.registry.aot import emit_aot_target
 from vyre_driver_cpu.cpu import host
 from vyre_driver_cpu.spelling import spellings
 from vyre_foundation.build import apply, program
 from vyre_foundation.dtype import DType, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
+from vyre_foundation.functions import fma
 
 INTEGERS = (u8, u16, u32, u64, i8, i16, i32, i64)
 
@@ -163,6 +165,19 @@ class TestNaNs:
             x = p.read("x", t)
             p.write("out", t, like=x)[p.global_id(0)] = apply("sqrt", x[p.global_id(0)])
         agree(p.build(), [np.array([-1.0, -0.0, 0.0, 2.0, np.inf, -np.inf, np.nan] * 30, t.numpy)])
+
+
+@pytest.mark.parametrize("cpu", ["armv8", "apple-m1"])
+@pytest.mark.parametrize("negated", [lambda x: -x, lambda x: x * -1.0, lambda x: -0.0 - x], ids=["neg", "mul", "sub"])
+def test_a_fused_multiply_add_and_its_negation_are_two_instructions(cpu: str, negated) -> None:
+    """`fnmadd` of arm64 gives +0 where the negation of the sum, which is exactly +0, is −0."""
+    with program("negated", workgroup_size=1) as p:
+        x, y, z = (p.read(name, f32) for name in "xyz")
+        i = p.global_id(0)
+        p.write("out", f32, like=x)[i] = negated(fma(x[i], y[i], z[i]))
+    text = emit_aot_target(f"cpu-asm:{cpu}", p.build()).decode()
+    assert "fmadd" in text
+    assert "fnmadd" not in text
 
 
 def test_this_cpu_is_known() -> None:

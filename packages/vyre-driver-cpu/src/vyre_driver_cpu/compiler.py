@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import threading
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -39,13 +40,18 @@ def optimized(text: str, cpu: Cpu, level: int = LEVEL) -> llvm.ModuleRef:
     module.verify()
     if level and text.startswith(LOCALLY):
         _optimize_locally(module, target)
-        return module
+    else:
+        _optimize(module, target, level)
+    return module if cpu.is_x86 else _fenced(module)
+
+
+def _optimize(module: llvm.ModuleRef, target: llvm.TargetMachine, level: int) -> None:
+    """What LLVM does by itself at a level."""
     options = llvm.create_pipeline_tuning_options(level)
     options.loop_vectorization = options.slp_vectorization = options.loop_interleaving = level > 0
     options.loop_unrolling = False  # what is marked is unrolled all the same
     builder = llvm.create_pass_builder(target, options)
     builder.getModulePassManager().run(module, builder)
-    return module
 
 
 def _optimize_locally(module: llvm.ModuleRef, target: llvm.TargetMachine) -> None:
@@ -59,6 +65,20 @@ def _optimize_locally(module: llvm.ModuleRef, target: llvm.TargetMachine) -> Non
     for function in module.functions:
         if not function.is_declaration:
             passes.run(function, builder)
+
+
+_FUSED = re.compile(r"^( *)(%\S+) = (.*\bcall (float|double) @llvm\.fma\.(f\d+)\(.*)$", re.MULTILINE)
+
+
+def _fenced(module: llvm.ModuleRef) -> llvm.ModuleRef:
+    """The module, where no instruction is selected for a fused multiply-add and what is done with its result.
+
+    For arm64, LLVM takes ``-fma(a, b, c)`` for `fnmadd`, which is ``fma(-a, b, -c)``: where the sum is exactly 0, that
+    has the other sign. LLVM makes no vectors of loops with fences, so they come after its optimizer.
+    """
+    fence = r"\1\2.fused = \3\n\1\2 = call \4 @llvm.arithmetic.fence.\5(\4 \2.fused)"
+    text, number = _FUSED.subn(fence, str(module))
+    return llvm.parse_assembly(text) if number else module
 
 
 def assembly(text: str, cpu: Cpu) -> str:

@@ -10,7 +10,7 @@ from vyre_conform.address import address
 from vyre_conform.case import Exactly, Expected, Launch, Spec, seeded
 from vyre_conform.cases.values import pack, pack_bits
 from vyre_foundation.build import Value, apply, constant, program
-from vyre_foundation.dtype import FLOATS, DType, bool_
+from vyre_foundation.dtype import FLOATS, DType, bool_, f32, f64
 from vyre_foundation.ops import OPS
 from vyre_foundation.ops.scalar import Scalar, cast, from_bits, round_float, to_bits
 from vyre_foundation.testing.values import random_bits, special_bits
@@ -27,6 +27,16 @@ CONTRACTED: dict[str, Formula] = {
     "two_products":   lambda o, x, y, z: o("add", o("mul", x, y), o("mul", y, z)),
     "negated":        lambda o, x, y, z: o("add", o("neg", o("mul", x, y)), z),
     "horner":         lambda o, x, y, z: o("add", o("mul", o("add", o("mul", x, y), z), y), x),
+}
+FUSED: dict[str, Formula] = {
+    "negated":            lambda o, x, y, z: o("neg", o("fma", x, y, z)),
+    "negated_product":    lambda o, x, y, z: o("fma", o("neg", x), y, z),
+    "negated_summand":    lambda o, x, y, z: o("fma", x, y, o("neg", z)),
+    "negated_both":       lambda o, x, y, z: o("fma", o("neg", x), y, o("neg", z)),
+    "negated_minus":      lambda o, x, y, z: o("neg", o("fma", x, y, o("neg", z))),
+    "negated_twice":      lambda o, x, y, z: o("neg", o("fma", o("neg", x), y, z)),
+    "of_zero":            lambda o, x, y, z: o("neg", o("fma", x, o("sub", y, y), o("sub", z, z))),
+    "magnitude":          lambda o, x, y, z: o("abs", o("fma", x, y, z)),
 }
 REASSOCIATED: dict[str, Formula] = {
     "left":           lambda o, x, y, z: o("add", o("add", x, y), z),
@@ -61,8 +71,10 @@ TABLES = {"contraction": CONTRACTED, "reassociation": REASSOCIATED, "identities"
 def specs() -> Iterator[Spec]:
     for name in TABLES:
         for dtype in FLOATS:
-            yield seeded(address("floats", name, dtype=dtype), _formulas, name, dtype)
+            yield seeded(address("floats", name, dtype=dtype), _formulas, name, dtype, 64)
     for dtype in FLOATS:
+        for group in (1, 64) if dtype in (f32, f64) else ():  # compilers select other instructions for vectors
+            yield seeded(address("floats", "fused", dtype=dtype, group=group), _formulas, "fused", dtype, group)
         yield seeded(address("floats", "neutral_literals", dtype=dtype), _neutral, dtype)
         yield seeded(address("floats", "there_and_back", dtype=dtype), _casts, dtype)
 
@@ -79,10 +91,10 @@ def _operands(dtype: DType, rng: Random, rows: int = 700) -> list[tuple[int, int
     return found
 
 
-def _formulas(name: str, dtype: DType, rng: Random) -> tuple[Launch, Expected]:
+def _formulas(name: str, dtype: DType, group: int, rng: Random) -> tuple[Launch, Expected]:
     result = bool_ if name == "comparisons" else dtype
-    table = TABLES[name]
-    with program(f"{name}_{dtype}", 64) as p:
+    table = FUSED if name == "fused" else TABLES[name]
+    with program(f"{name}_{dtype}", group) as p:
         x, y, z = (p.read(operand, dtype) for operand in "xyz")
         i = p.let(p.global_id(0))
         for formula in table:
