@@ -31,7 +31,7 @@ FAULTS = {
     ),
     "all lanes have the first lane's id": (r"<i32 0, i32 1, i32 2, [^>]*>$", "zeroinitializer"),
     "a branch is skipped unless all lanes take it": (
-        r"(%\w+)( = bitcast <(?:8|16) x i1> \S+ to (i\d+)\n.* = icmp) ne i\d+ \1, 0",
+        r"(%\w+)( = bitcast <(?:4|8|16) x i1> \S+ to (i\d+)\n.* = icmp) ne i\d+ \1, 0",
         r"\1\2 eq \3 \1, -1",
     ),
     "workgroup memory is not zeroed": (r"(@llvm\.memset\S+\(ptr align 64 \S+, i8) 0,", r"\1 1,"),

@@ -87,7 +87,7 @@ def matmul(
         "shape": np.array([m, k, n], np.uint32),
         "slots": zeros_beside(left, (size,), bool_),
     }
-    grid = (-(-n // _columns(state)), -(-m // ROWS), size // (m * n))
+    grid = (-(-m // ROWS), -(-n // _columns(state)), size // (m * n))
     found = launch(_product(kind, state), given, grid, backend)["out"].reshape(shape)
     return delivered(found.astype(result.numpy, copy=False), out)
 
@@ -281,17 +281,20 @@ def _added(state: DType, total: Value, a: Value, b: Value) -> Value:
 
 @lru_cache(maxsize=64)
 def _product(kind: DType, state: DType) -> Program:
-    """A tile of the product; neighbours in x have neighbouring columns."""
+    """A tile of the product; neighbours in x have neighbouring columns.
+
+    Workgroups behind each other have the same columns, so that these stay in a cache.
+    """
     wide = _columns(state)
     with program("matmul", wide) as p:
         a, b, shape = p.read("a", kind), p.read("b", kind), p.uniform("shape", u32, 3)
         p.read("slots", bool_)
         out = p.write("out", state, LengthOf("slots"))
         m, n = p.let(shape[0]), p.let(shape[2])
-        stack, rows = p.workgroup_id(2), (p.num_workgroups(1) - 1) * ROWS + 1
+        stack, rows = p.workgroup_id(2), (p.num_workgroups(0) - 1) * ROWS + 1
         # The bound is known at the launch: how long the loop is decides where a launch may run.
         depth = p.let(least(shape[1], a.length // (p.num_workgroups(2) * rows)))
-        left, top = p.let(p.workgroup_id(0) * wide + p.local_id(0)), p.let(p.workgroup_id(1) * ROWS)
+        left, top = p.let(p.workgroup_id(1) * wide + p.local_id(0)), p.let(p.workgroup_id(0) * ROWS)
         of_a, of_b = p.let(stack * m * depth), p.let(stack * depth * n)
         totals = [p.var(0, state) for _ in range(ROWS)]
         with p.range(0, depth) as k:

@@ -252,15 +252,15 @@ def _rank(graph: GraphRecorder, nodes: int, edges: int, iterations: int) -> None
     numbers = graph.input("numbers", f64, 3)
     ranks, is_more = graph.temporary(f64, nodes, "ranks"), graph.temporary(u32, 1, "is_more")
     graph.fill(ranks, 1 / nodes)
-    degrees, followed = graph.temporary(i64, nodes, "degrees"), graph.temporary(f64, nodes, "followed")
-    graph.fill(followed)
     if edges:
         degrees = bincount(begins, minlength=nodes)
         order = by_digits(ends, True, False, edges, None, most=nodes - 1)
         starts = places_in(take(ends, order, None), np.arange(nodes + 1, dtype=np.uint32), False, None)
         weighed = graph.dispatch(_weights(), begins=begins, degrees=degrees, order=order)
     else:
+        degrees, followed = graph.temporary(i64, nodes, "degrees"), graph.temporary(f64, nodes, "followed")
         graph.fill(degrees)
+        graph.fill(followed)
     with graph.repeat(iterations, until_zero=is_more):
         lost = sum_of(mapped(_without_edges, f64, [ranks, degrees], None))
         if edges:
