@@ -11,7 +11,7 @@ from vyre_algorithms.arguments import Array
 from vyre_algorithms.launches import launch
 from vyre_algorithms.scans import scan
 from vyre_algorithms.search import places_in
-from vyre_algorithms.tree import BLOCK, Reduction, Sequences, block_program
+from vyre_algorithms.tree import BLOCK, Reduction, SequenceLayout, block_program
 from vyre_foundation import Program, program, u32
 from vyre_foundation.functions import max as greatest, min as least
 
@@ -40,7 +40,7 @@ def reduce_recorded_segments(reduction: Reduction, arrays: Sequence[Array], star
 
 def _of_blocks(reduction: Reduction, arrays: Sequence[Array], bounds: dict[str, Array]) -> list[Array]:
     given = {**dict(zip(reduction.names, arrays, strict=True)), **bounds}
-    return list(launch(block_program(reduction, Sequences.SEGMENTS), given, bounds["first"].size, None).values())
+    return list(launch(block_program(reduction, SequenceLayout.SEGMENTS), given, bounds["first"].size, None).values())
 
 
 def _launch(program: Program, arrays: dict[str, Array], size: int | None = None) -> dict[str, Array]:

@@ -44,12 +44,12 @@ BLOCK = LANES * STEPS
 WIDTH = 16
 """Invocations of a workgroup."""
 COLUMNS = 64
-"""Sequences of a workgroup, where they lie side by side."""
+"""SequenceLayout of a workgroup, where they lie side by side."""
 
 State: TypeAlias = tuple[Value, ...]
 
 
-class Sequences(Enum):
+class SequenceLayout(Enum):
     """What the blocks of a program belong to."""
 
     ONE = "one sequence, which is all of an array"
@@ -116,7 +116,7 @@ def reduce_segments(
         last = np.minimum(first + BLOCK, np.repeat(starts[1:], blocks))
         given = {f"x{n}": array for n, array in enumerate(found)}
         given |= {"first": first.astype(np.uint32), "last": last.astype(np.uint32)}
-        outputs = launch(block_program(reduction, Sequences.SEGMENTS), given, first.size, backend)
+        outputs = launch(block_program(reduction, SequenceLayout.SEGMENTS), given, first.size, backend)
         found = [outputs[f"s{n}"] for n in range(len(reduction.state))]
         if first.size == lengths.size:
             return found
@@ -138,7 +138,7 @@ def reduce_axis(
             "shape": words(length, inner),
             "slots": zeros_beside(found[0], (outer * blocks * inner,), bool_),
         }
-        made = block_program(reduction, Sequences.ROWS) if inner == 1 else column_program(reduction)
+        made = block_program(reduction, SequenceLayout.ROWS) if inner == 1 else column_program(reduction)
         grid = -(-inner // COLUMNS) * blocks * outer
         found = list(launch(made, given, grid, backend).values())
         if blocks == 1:
@@ -186,25 +186,25 @@ def column_program(reduction: Reduction) -> Program:
 
 
 @lru_cache(maxsize=1024)
-def block_program(reduction: Reduction, sequences: Sequences = Sequences.ONE) -> Program:
+def block_program(reduction: Reduction, sequences: SequenceLayout = SequenceLayout.ONE) -> Program:
     """The states ``s0``, ``s1``, … of the blocks of arrays ``x0``, ``x1``, … of elements."""
     with program(f"reduce_{reduction.name}", WIDTH) as p:
         sources = [p.read(f"x{n}", dtype) for n, dtype in enumerate(reduction.inputs)]
         block = p.workgroup_id(0)
         begin: Value | None = None
         match sequences:
-            case Sequences.SEGMENTS:
+            case SequenceLayout.SEGMENTS:
                 firsts, lasts = p.read("first", u32), p.read("last", u32)
                 count = LengthOf("first")
                 first, last = p.let(firsts[block]), p.let(lasts[block])
-            case Sequences.ROWS:
+            case SequenceLayout.ROWS:
                 shape = p.uniform("shape", u32, 2)
                 p.read("slots", bool_)
                 count, length = LengthOf("slots"), p.let(shape[0])
                 blocks = p.let((length + (BLOCK - 1)) // BLOCK)
                 begin = p.let(block // blocks * length)
                 first, last = p.let(begin + block % blocks * BLOCK), p.let(begin + length)
-            case Sequences.ONE:
+            case SequenceLayout.ONE:
                 count = LengthOf("x0", over=BLOCK)
                 first, last = p.let(block * BLOCK), sources[0].length
         results = [p.write(f"s{n}", dtype, count) for n, dtype in enumerate(reduction.state)]

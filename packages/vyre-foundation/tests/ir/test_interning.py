@@ -23,25 +23,30 @@ def chain(size: int, name: str) -> Expr:
     return e
 
 
+OTHERS = 1000
+"""Expressions of earlier tests that their threads may drop meanwhile, at most."""
+
+
 def test_expressions_are_forgotten_as_soon_as_nothing_refers_to_them() -> None:
     gc.collect()  # what earlier tests left in cycles
     leaves = [Literal(u32, step) for step in range(7)]
     before = interned_count()
     held = chain(10_000, "held")
     dropped = chain(10_000, "dropped")
-    assert interned_count() == before + 20_002
+    assert before + 20_002 - OTHERS <= interned_count() <= before + 20_002
     del dropped
-    assert interned_count() == before + 10_001
+    assert before + 10_001 - OTHERS <= interned_count() <= before + 10_001
     assert held is chain(10_000, "held")
     del held
-    assert interned_count() == before
+    assert interned_count() <= before
     del leaves
 
 
 def test_the_end_of_a_deep_expression_needs_no_deep_stack() -> None:
+    gc.collect()
     before = interned_count()
     deep = chain(1_000_000, "deep")
-    assert interned_count() >= before + 1_000_000
+    assert interned_count() >= before + 1_000_000 - OTHERS
     del deep
     assert interned_count() <= before
 
