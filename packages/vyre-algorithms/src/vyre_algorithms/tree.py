@@ -44,7 +44,7 @@ BLOCK = LANES * STEPS
 WIDTH = 16
 """Invocations of a workgroup."""
 COLUMNS = 64
-"""SequenceLayout of a workgroup, where they lie side by side."""
+"""Sequences of a workgroup, where they lie side by side."""
 
 State: TypeAlias = tuple[Value, ...]
 
