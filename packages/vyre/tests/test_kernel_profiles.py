@@ -37,15 +37,17 @@ def file(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("backend", ["cpu", "opencl"])
 def test_a_kernel_has_a_profile(backend: str) -> None:
     found = scaled.on(backend).profile(X, 2.0)
-    kernel, *others = found.kernels
-    assert {other.program for other in others} <= {kernel.program}  # on another queue, tried on a busy machine
-    assert kernel.launches == 1 or others
-    assert kernel.moved_bytes == 2 * 4 * 4096 + 4
-    assert kernel.ns is not None
-    assert kernel.ns > 0
-    assert found.wall_ns >= kernel.ns
+    assert {kernel.program for kernel in found.kernels} == {"scaled"}
+    assert len({kernel.queue for kernel in found.kernels}) == len(found.kernels)  # a busy machine may change the queue
     assert found.roofs is not None
-    assert kernel.memory_share == pytest.approx(kernel.moved_bytes / kernel.ns * 1e9 / found.roofs.bytes_per_second)
+    for kernel in found.kernels:
+        assert kernel.launches == 1
+        assert kernel.moved_bytes == 2 * 4 * 4096 + 4
+        assert kernel.ns is not None
+        assert kernel.ns > 0
+        assert found.wall_ns >= kernel.ns or len(found.kernels) > 1
+        share = kernel.moved_bytes / kernel.ns * 1e9 / found.roofs.bytes_per_second
+        assert kernel.memory_share == pytest.approx(share)
 
 
 @pytest.mark.parametrize("backend", ["cpu", "opencl"])

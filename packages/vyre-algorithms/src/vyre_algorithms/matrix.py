@@ -281,18 +281,15 @@ def _added(state: DType, total: Value, a: Value, b: Value) -> Value:
 
 @lru_cache(maxsize=64)
 def _product(kind: DType, state: DType) -> Program:
-    """A tile of the product; neighbours in x have neighbouring columns.
-
-    Workgroups behind each other have the same columns, so that these stay in a cache.
-    """
+    """A tile of the product: neighbours in x have neighbouring columns, and consecutive workgroups the same ones."""
     wide = _columns(state)
     with program("matmul", wide) as p:
         a, b, shape = p.read("a", kind), p.read("b", kind), p.uniform("shape", u32, 3)
         p.read("slots", bool_)
         out = p.write("out", state, LengthOf("slots"))
         m, n = p.let(shape[0]), p.let(shape[2])
-        stack, rows = p.workgroup_id(2), (p.num_workgroups(0) - 1) * ROWS + 1
-        # The bound is known at the launch: how long the loop is decides where a launch may run.
+        stack, rows = p.workgroup_id(2), (p.num_workgroups(0) - 1) * ROWS + 1  # m is not less
+        # Lengths and the grid bound it, so that estimates do: what is known to be short runs in the calling thread.
         depth = p.let(least(shape[1], a.length // (p.num_workgroups(2) * rows)))
         left, top = p.let(p.workgroup_id(1) * wide + p.local_id(0)), p.let(p.workgroup_id(0) * ROWS)
         of_a, of_b = p.let(stack * m * depth), p.let(stack * depth * n)

@@ -6,16 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from vyre_algorithms.arguments import (
-    MOST,
-    Array,
-    Backend,
-    array_of,
-    contiguous,
-    count,
-    of_kind,
-    vector,
-)
+from vyre_algorithms.arguments import MOST, Array, Backend, array_of, contiguous, count, of_kind, vector
 from vyre_algorithms.count import bincount
 from vyre_algorithms.launches import mapped, run_loop, with_grid
 from vyre_algorithms.matrix import multiply_rows

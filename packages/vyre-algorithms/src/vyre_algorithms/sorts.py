@@ -187,7 +187,7 @@ def by_digits(
     keys = bits_of(array, dtype)
     if not isinstance(keys, np.ndarray):  # whose bits the host does not see
         varying = (1 << (keys.dtype.bits if most is None else most.bit_length())) - 1
-        digits = digits_of(varying, keys.dtype.bits) or (0,)
+        digits = _digits(varying, KeyOrder.of(dtype), keys.dtype.bits)
         return run_graph(_record_sort, (*shape, array.size, length, digits), {"keys": keys}, backend)["found"]
     chosen = select_sort_backend(Distribution.of(keys))
     if chosen is SortBackend.SERIAL and length == array.size:

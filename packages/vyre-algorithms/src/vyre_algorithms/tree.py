@@ -50,7 +50,7 @@ State: TypeAlias = tuple[Value, ...]
 
 
 class SequenceLayout(Enum):
-    """What the blocks of a program belong to."""
+    """How the sequences that blocks are parts of lie in the arrays."""
 
     ONE = "one sequence, which is all of an array"
     ROWS = "sequences of one length behind each other"

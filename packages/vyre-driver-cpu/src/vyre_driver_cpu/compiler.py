@@ -71,7 +71,7 @@ _FUSED = re.compile(r"^( *)(%\S+) = (.*\bcall (float|double) @llvm\.fma\.(f\d+)\
 
 
 def _fenced(module: llvm.ModuleRef) -> llvm.ModuleRef:
-    """The module, where no instruction is selected for a fused multiply-add and what is done with its result.
+    """The module with a fence behind each scalar fused multiply-add, past which no instruction is selected.
 
     For arm64, LLVM takes ``-fma(a, b, c)`` for `fnmadd`, which is ``fma(-a, b, -c)``: where the sum is exactly 0, that
     has the other sign. LLVM makes no vectors of loops with fences, so they come after its optimizer.

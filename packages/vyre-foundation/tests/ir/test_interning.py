@@ -1,6 +1,7 @@
 """The intern table: it has what is alive and nothing else, and threads agree on identity."""
 
 import gc
+import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -23,32 +24,40 @@ def chain(size: int, name: str) -> Expr:
     return e
 
 
-OTHERS = 1000
-"""Expressions of earlier tests that their threads may drop meanwhile, at most."""
+def alone(name: str) -> None:
+    """Call a function of this file in a process of its own, where no other test keeps or drops expressions."""
+    call = "import runpy, sys; runpy.run_path(sys.argv[1])[sys.argv[2]]()"
+    subprocess.run([sys.executable, "-c", call, __file__, name], check=True, timeout=120)
 
 
-def test_expressions_are_forgotten_as_soon_as_nothing_refers_to_them() -> None:
-    gc.collect()  # what earlier tests left in cycles
+def forget_at_once() -> None:
     leaves = [Literal(u32, step) for step in range(7)]
     before = interned_count()
     held = chain(10_000, "held")
     dropped = chain(10_000, "dropped")
-    assert before + 20_002 - OTHERS <= interned_count() <= before + 20_002
+    assert interned_count() == before + 20_002
     del dropped
-    assert before + 10_001 - OTHERS <= interned_count() <= before + 10_001
+    assert interned_count() == before + 10_001
     assert held is chain(10_000, "held")
     del held
-    assert interned_count() <= before
+    assert interned_count() == before
     del leaves
 
 
-def test_the_end_of_a_deep_expression_needs_no_deep_stack() -> None:
-    gc.collect()
+def test_expressions_are_forgotten_as_soon_as_nothing_refers_to_them() -> None:
+    alone("forget_at_once")
+
+
+def forget_deep() -> None:
     before = interned_count()
     deep = chain(1_000_000, "deep")
-    assert interned_count() >= before + 1_000_000 - OTHERS
+    assert interned_count() >= before + 1_000_000
     del deep
     assert interned_count() <= before
+
+
+def test_the_end_of_a_deep_expression_needs_no_deep_stack() -> None:
+    alone("forget_deep")
 
 
 def test_operands_of_a_held_expression_stay() -> None:
