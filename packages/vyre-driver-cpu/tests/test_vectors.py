@@ -9,7 +9,7 @@ from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.engine.lowering import lowered_for
 from vyre_driver_cpu import vectors
 from vyre_driver_cpu.bounds import UpperBounds
-from vyre_driver_cpu.compiler import optimized
+from vyre_driver_cpu.compiler import assembly, optimized
 from vyre_driver_cpu.cpu import named
 from vyre_driver_cpu.dialect import target_of
 from vyre_driver_cpu.jam import BATCH
@@ -46,6 +46,18 @@ BODIES = {
         var a = x[i];
         for k in 0..9 { for m in 0..20 { if a & 15 == m { break; } a = a * 5 + m; }
           if a & 7 == k { continue; } a = a + 1; }
+        out[i] = a;""",
+    "a jump in a branch in a branch": """
+        var a = x[i];
+        for k in 0..40 { if a & 1 == 0 { if a & 2 == 0 { a = a + 5; continue; } a = a * 3 + k; } a = a ^ 6; }
+        out[i] = a;""",
+    "a loop left in a branch in a branch": """
+        var a = x[i];
+        for k in 0..40 { if a & 1 == 0 { if a & 6 == 0 { a = a + 5; break; } a = a * 3 + k; } a = a * 5 + 1; }
+        out[i] = a;""",
+    "a return in a branch in a branch": """
+        var a = x[i];
+        for k in 0..40 { a = a * 7 + k; if a & 12 == 0 { if a & 64 == 0 { return; } a = a + 9; } }
         out[i] = a;""",
     "a division that only some lanes may do": """
         var a = x[i];
@@ -434,3 +446,89 @@ program p workgroup(64, 1, 1) {
 """)
     assert "alloca [64 x i32]" in str(optimized(_text(program), named("x86-64-v4")))
     agree(program, [_words(250)], DispatchConfig(grid_override=(4, 1, 1)))
+
+
+@pytest.mark.parametrize(
+    ("sums", "group", "lanes"), [(1, 64, 64), (4, 64, 64), (8, 64, 32), (16, 64, 16), (1, 40, 32), (1, 7, 16)]
+)
+def test_sums_over_rows_are_in_registers(sums: int, group: int, lanes: int, agree) -> None:
+    """The loop is inside of the one over invocations, whose vectors have several registers. The last has masks."""
+    rows, columns = 21, 203
+    variables = "\n".join(f"var s{n} = i + {n};" for n in range(sums))
+    steps = "\n".join(f"s{n} = s{n} * {n + 3} + a;" for n in range(sums))
+    program = parse(f"""\
+program p workgroup({group}, 1, 1) {{
+  read x: u32[] @0;
+  uniform shape: u32[2] @1;
+  write out: u32[len(x)] @2;
+  let i = global_id.x;
+  if i < shape[1] {{
+    {variables}
+    for k in 0..shape[0] {{
+      let a = x[k * shape[1] + i];
+      {steps}
+    }}
+    out[i] = {" ^ ".join(f"s{n}" for n in range(sums))};
+  }}
+}}
+""")
+    module = optimized(_text(program), named("x86-64-v4"))
+    assert f"phi <{lanes} x i32>" in str(module)
+    assert "alloca" not in str(module)
+    shape = np.array([rows, columns], np.uint32)
+    agree(program, [_words(rows * columns), shape], DispatchConfig(grid_override=(-(-columns // group), 1, 1)))
+
+
+@pytest.mark.parametrize("size", [*range(33), 100])
+@pytest.mark.parametrize("name", BODIES)
+def test_the_last_vector_has_masks(name: str, size: int, agree) -> None:
+    agree(_program(BODIES[name]), [_words(size)], DispatchConfig(grid_override=(2, 1, 1)))
+
+
+@pytest.mark.parametrize("loop", ["", "for k in 0..9 { if a == x[1] { break; } a = a * x[2]; }"])
+@pytest.mark.parametrize("lane", [0, 3, 7])
+@pytest.mark.parametrize(
+    ("wide", "dtype", "lanes"),
+    [
+        ("u32", "u8", 16),
+        ("i32", "i16", 16),
+        ("f32", "f16", 16),
+        ("f32", "bf16", 16),
+        ("u64", "u32", 8),
+        ("f64", "f32", 8),
+    ],
+)
+def test_one_lane_stores_its_own_element(wide: str, dtype: str, lanes: int, lane: int, loop: str, agree) -> None:
+    """LLVM knows which lane it is, and that the element is a part of a larger one."""
+    program = parse(f"""\
+program p workgroup({lanes}, 1, 1) {{
+  read x: {wide}[] @0;
+  read_write out: {dtype}[] @1;
+  let i = global_id.x;
+  var a = x[i];
+  {loop}
+  a = a * x[3] + x[4];
+  if local_id.x == {lane} {{ out[i] = {dtype}(a); }}
+}}
+""")
+    random = np.random.default_rng(3)
+    words = random.integers(1, 2**7, 3 * lanes).astype(f"{wide[0]}{int(wide[1:]) // 8}")
+    start = random.bytes(3 * lanes * (1 if dtype == "u8" else 4 if dtype.endswith("32") else 2))
+    agree(program, [words, start], DispatchConfig(grid_override=(3, 1, 1)))
+
+
+@pytest.mark.parametrize(("bits", "truncated"), [(8, 32), (16, 32), (32, 64)])
+def test_llvm_stores_too_much_of_one_lane(bits: int, truncated: int) -> None:
+    """The flaw that `VectorValues` hides masks for: delete that where this fails."""
+    lanes = 512 // truncated
+    mask = ", ".join(["i1 true", *["i1 false"] * (lanes - 1)])
+    text = f"""\
+define void @f(ptr %p, <{lanes} x i{truncated}> %x) {{
+  %y = trunc <{lanes} x i{truncated}> %x to <{lanes} x i{bits}>
+  call void @llvm.masked.store.v{lanes}i{bits}.p0(<{lanes} x i{bits}> %y, ptr align 1 %p, <{lanes} x i1> <{mask}>)
+  ret void
+}}
+"""
+    whole = "vmovss" if truncated == 32 else "vmovlps"
+    assert whole in assembly(text, named("x86-64-v4"))
+    assert whole not in assembly(text, named("x86-64-v3"))

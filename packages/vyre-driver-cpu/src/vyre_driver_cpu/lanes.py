@@ -40,6 +40,11 @@ class Pattern:
         """Whether there is no difference."""
         return len(set(self.offsets)) == 1
 
+    @property
+    def is_row(self) -> bool:
+        """Whether lanes are side by side."""
+        return all(offset == lane + self.offsets[0] for lane, offset in enumerate(self.offsets))
+
 
 class VectorLanes:
     """What is known of one loop over invocations whose vectors are `width` lanes wide, a power of two.
@@ -98,12 +103,19 @@ class VectorLanes:
                 return False
         return True
 
+    def is_in_row(self, index: Expr) -> bool:
+        """Whether all lanes access one element, or neighbours; see `may_wrap`."""
+        pattern = self.pattern(index)
+        if pattern is None:
+            return not self.varies(index)
+        return pattern.is_uniform or pattern.is_row
+
     def may_wrap(self, index: Expr) -> bool:
         """Whether lanes access neighbours, unless the index wraps from one lane to the next."""
         pattern = self.pattern(index)
         if pattern is None or can_address(index, pattern):
             return False
-        return all(offset == lane + pattern.offsets[0] for lane, offset in enumerate(pattern.offsets))
+        return pattern.is_row
 
     def is_hidden(self, index: Expr) -> bool:
         """Whether lanes access neighbours, and LLVM does not see it: bits of the counter are taken apart.

@@ -25,7 +25,7 @@ from vyre_driver_cpu.literals import operand_of
 from vyre_driver_cpu.loops import STREAM_BITS
 from vyre_driver_cpu.registers import RegisterArrays
 from vyre_driver_cpu.spelling import LINE, TYPES, Spellings
-from vyre_driver_cpu.statements import ROLLED, STREAMED, UNROLLED, StatementPrinter, ask
+from vyre_driver_cpu.statements import BY_FOUR, ROLLED, STREAMED, UNROLLED, StatementPrinter, ask
 from vyre_driver_cpu.vectors import is_made_of_vectors, print_vectors
 from vyre_foundation.dtype import f16, f32, f64, u32
 from vyre_foundation.ir.buffer import Buffer, Memory
@@ -59,6 +59,8 @@ _ADVICE = (
     '!4 = !{!"llvm.loop.unroll.full"}',
     f"{STREAMED} = distinct !{{{STREAMED}, !6}}",
     '!6 = !{!"llvm.loop.interleave.count", i32 1}',
+    f"{BY_FOUR} = distinct !{{{BY_FOUR}, !8}}",
+    '!8 = !{!"llvm.loop.unroll.count", i32 4}',
     "",
 )
 

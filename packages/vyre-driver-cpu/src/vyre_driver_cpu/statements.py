@@ -35,8 +35,9 @@ from vyre_foundation.ir.stmt import (
 )  # fmt: skip
 from vyre_foundation.ir.walk import statements
 
-ROLLED, UNROLLED, STREAMED = "!0", "!3", "!5"
-"""The advice for loops that are not worth much of the compiler's time, that are written out, and that memory limits."""
+ROLLED, UNROLLED, STREAMED, BY_FOUR = "!0", "!3", "!5", "!7"
+"""The advice for loops that are not worth much of the compiler's time, that are written out, that memory limits, and
+that are written out four iterations at a time."""
 
 
 def ask(out: FunctionText, otherwise: str) -> None:

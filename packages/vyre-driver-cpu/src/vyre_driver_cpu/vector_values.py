@@ -424,8 +424,16 @@ class VectorValues(OperandValues):
             self._out.add(f"store {vector} {given}, ptr {base}, align {size}")
         else:
             name = f"@llvm.masked.store.v{width}{_suffix(buffer.dtype)}.p0"
-            mask = f"{self.mask_type} {self.mask}"
+            mask = f"{self.mask_type} {self._unknown(self.mask)}"
             self._out.add(f"call void {name}({vector} {given}, ptr align {size} {base}, {mask})")
+
+    def _unknown(self, mask: str) -> str:
+        """The mask, of which LLVM does not know the lanes.
+
+        For AVX-512, LLVM 22 stores the whole element that is truncated if one lane is active and it knows which.
+        """
+        bit = self._out.value(f"trunc i64 {self._out.every_bit()} to i1")
+        return self._out.value(f"and {self.mask_type} {mask}, {self.splat(bit, bool_)}")
 
     def _store_near(self, buffer: Buffer, index: Expr, given: str, pattern: Pattern) -> bool:
         """Elements that are side by side; or near, in memory that no other thread sees."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 
 from vyre_driver.codegen.placement import Life
@@ -23,7 +24,7 @@ from vyre_driver_cpu.lanes import VectorLanes, can_address
 from vyre_driver_cpu.loops import chunk_of, is_better_unrolled
 from vyre_driver_cpu.registers import RegisterArrays, runs_once
 from vyre_driver_cpu.spelling import TYPES
-from vyre_driver_cpu.statements import ROLLED, Counting, StatementPrinter, ask, sign_of
+from vyre_driver_cpu.statements import BY_FOUR, ROLLED, UNROLLED, Counting, StatementPrinter, ask, sign_of
 from vyre_driver_cpu.values import FunctionScope
 from vyre_driver_cpu.vector_values import ROWS, VectorValues, is_far, is_row, row_groups, split
 from vyre_foundation.dtype import u32
@@ -142,7 +143,8 @@ class VectorPrinter(StatementPrinter):
                 return
 
     def _rest(self, rest: Body) -> None:
-        mask, self._vectors.mask = self._vectors.mask, self._mask_at(self._frames[-1].going)
+        mask, going = self._vectors.mask, self._mask_at(self._frames[-1].going)
+        self._vectors.mask = self._vectors.both(mask, going)  # others go on behind the branch that this is in
         if _is_flat(rest):
             self._block(rest)
         else:
@@ -275,6 +277,11 @@ class VectorPrinter(StatementPrinter):
         loop.close(ROLLED)
         vectors.mask = outer
 
+    def _advice(self, loop: For) -> str:
+        """Written out whole, elements of memory of its own can be in registers; else four iterations are enough."""
+        advice = super()._advice(loop)
+        return BY_FOUR if advice == UNROLLED and not _accesses_own(loop) else advice
+
     # ── rows ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _store_in_row(self, stmt: Store, group: RowStores) -> None:
@@ -336,34 +343,51 @@ def print_vectors(registers: RegisterArrays, parent: StatementPrinter, loop: For
     if (lanes := registers.lanes(loop)) is not None:
         _print_all(parent, loop, lanes)
         return True
-    lanes = None if parent.is_rare else _lanes_of(parent, loop)
-    if lanes is None:
+    vectors = _lanes_of(parent, loop)
+    if vectors is None:
         return False
+    narrow, lanes = vectors
     nodes = postorder(e for s in statements(loop.body) for e in expressions(s))
     parent.vectorized.append(len(nodes))
-    scope, out, t, width = parent.scope, parent.scope.out, TYPES[u32], lanes.width
+    number = parent.number
     start, stop = parent.values.operand(loop.start), parent.values.operand(loop.stop)
-    is_whole = start == "0" and lanes.alignment(loop.stop) % width == 0
-    end = stop
+    end, is_whole = stop, start == "0" and lanes.alignment(loop.stop) % lanes.width == 0
     if not is_whole:
+        out, t = parent.scope.out, TYPES[u32]
         is_some = out.value(f"icmp ult {t} {start}, {stop}")
         count = out.value(f"sub {t} {stop}, {start}")
-        whole = out.value(f"and {t} {count}, {-width}")
+        whole = out.value(f"and {t} {count}, {-lanes.width}")
         end = out.value(f"add {t} {start}, {whole}")
         end = out.value(f"select i1 {is_some}, {t} {end}, {t} {start}")
-    number = parent.number
-    counting = Counting(out, t, "u", start, width)
-    counter = counting.open()
-    counting.test(out.value(f"icmp ult {t} {counter}, {end}"))
-    values = VectorValues(scope, lanes, counter)
-    scope.symbols[lanes.counter] = values.counted()
-    VectorPrinter(parent, scope, values, number).vector(loop.body)
-    counting.close(ROLLED)
-    if is_whole:
-        parent.number += sum(1 for _ in statements(loop.body))
-    else:
+    _print_loop(parent, loop, lanes, start, end)
+    if not is_whole and not _can_mask_memory(parent.scope):
         parent.one_by_one(loop, end, stop)
+        return True
+    if not is_whole:
+        _print_loop(parent, loop, narrow, end, stop, masks=True)
+    parent.number = number + sum(1 for _ in statements(loop.body))
     return True
+
+
+def _print_loop(
+    parent: StatementPrinter, loop: For, lanes: VectorLanes, start: str, stop: str, *, masks: bool = False
+) -> None:
+    """Vectors from `start` to `stop`. `masks`: the last may have lanes behind it, which are not active."""
+    scope, out, t = parent.scope, parent.scope.out, TYPES[u32]
+    counting = Counting(out, t, "u", start, lanes.width)
+    counter = counting.open()
+    counting.test(out.value(f"icmp ult {t} {counter}, {stop}"))
+    values = VectorValues(scope, lanes, counter)
+    counted = scope.symbols[lanes.counter] = values.counted()
+    if masks:
+        values.mask = out.value(f"icmp ult {values.type(u32)} {counted}, {values.splat(stop, u32)}")
+    VectorPrinter(parent, scope, values, parent.number).vector(loop.body)
+    counting.close(ROLLED)
+
+
+def _can_mask_memory(scope: FunctionScope) -> bool:
+    """Whether loads and stores of some lanes are instructions for all types: AVX-512. LLVM makes branches of others."""
+    return scope.spellings.vector_bits == 512
 
 
 def _print_all(parent: StatementPrinter, loop: For, lanes: VectorLanes) -> None:
@@ -378,14 +402,15 @@ def _print_all(parent: StatementPrinter, loop: For, lanes: VectorLanes) -> None:
     parent.number += sum(1 for _ in statements(loop.body))
 
 
-def _lanes_of(parent: StatementPrinter, loop: For) -> VectorLanes | None:
+def _lanes_of(parent: StatementPrinter, loop: For) -> tuple[VectorLanes, VectorLanes] | None:
+    """The lanes of a register, and those of as many as make one vector; None if the loop is left to LLVM."""
     scope = parent.scope
     stmts = tuple(statements(loop.body))
     nodes = postorder(e for s in stmts for e in expressions(s))
     if loop.start.dtype is not u32 or loop.step != 1 or not _can_mask(loop, stmts, nodes):
         return None
-    mutable = parent.mutable
-    lanes = VectorLanes(loop, _width(scope, stmts, nodes), scope.lets, mutable, scope.bounds)
+    of = partial(VectorLanes, loop, lets=scope.lets, mutable=parent.mutable, bounds=scope.bounds)
+    lanes = of(_width(scope, stmts, nodes))
     inner = [s for s in stmts if isinstance(s, For)]
     if any(lanes.varies(s.start) for s in inner) or not _are_apart(stmts, nodes, lanes):
         return None
@@ -394,7 +419,12 @@ def _lanes_of(parent: StatementPrinter, loop: For) -> VectorLanes | None:
     gives_up = any(map(lanes.may_be_adjacent, indices)) or any(_is_permuted(s, lanes) for s in stmts)
     gives_up = gives_up or any(map(lanes.is_hidden, indices))
     gives_up = gives_up and not any(isinstance(s, Atomic) for s in stmts)  # which take as long as what is beside them
-    return lanes if loops or gives_up or len(nodes) > LONG or _has_rows(loop.body, lanes) else None
+    if parent.is_rare:
+        return (lanes, lanes) if loops and _can_mask_memory(scope) else None
+    wide = of(_wider(scope, loop, stmts, lanes))
+    if not (loops or gives_up or len(nodes) > LONG or _has_rows(loop.body, lanes) or wide.width > lanes.width):
+        return None
+    return lanes, wide if _are_apart(stmts, nodes, wide) else lanes
 
 
 def _is_permuted(stmt: Stmt, lanes: VectorLanes) -> bool:
@@ -435,18 +465,25 @@ def _are_apart(stmts: tuple[Stmt, ...], nodes: list[Expr], lanes: VectorLanes) -
 
 
 def _width(scope: FunctionScope, stmts: tuple[Stmt, ...], nodes: list[Expr]) -> int:
-    """How many lanes: those of a register, or of several where there are few variables and results are waited for."""
+    """The lanes of a register."""
     variables = [s.value.dtype for s in stmts if isinstance(s, Var)]
     elements = [node.dtype for node in nodes if isinstance(node, Load)] + [
         s.buffer.dtype for s in stmts if isinstance(s, (Store, Atomic))
     ]
-    bits = max([32, *(t.bits for t in (*variables, *elements))])
-    width = scope.spellings.vector_bits // bits
+    return scope.spellings.vector_bits // max([32, *(t.bits for t in (*variables, *elements))])
+
+
+def _wider(scope: FunctionScope, loop: For, stmts: tuple[Stmt, ...], lanes: VectorLanes) -> int:
+    """The lanes of several registers, where a loop has few variables, and results or rows of memory are waited for."""
     inner = [s for s in stmts if isinstance(s, For)]
     again = postorder(e for loop in inner for s in statements(loop.body) for e in expressions(s))
-    waits = bool(inner) and not any(isinstance(node, Load) for node in again)
-    most = _REGISTERS * width // max(1, len(variables))
-    while waits and 2 * width <= min(most, _WIDEST):
+    width, variables = lanes.width, sum(isinstance(s, Var) for s in stmts)
+    if not inner or not all(lanes.is_in_row(node.index) for node in again if isinstance(node, Load)):
+        return width
+    most = min(_WIDEST, _REGISTERS * width // max(1, variables), scope.bounds.of(loop.stop))
+    if not _can_mask_memory(scope):
+        most = min(most, lanes.alignment(loop.stop))
+    while 2 * width <= most:
         width *= 2
     return width
 
@@ -463,6 +500,14 @@ def _jumps(stmt: Stmt) -> bool:
     if isinstance(stmt, (Break, Continue)):
         return True
     return not isinstance(stmt, For) and any(_jumps(s) for body in bodies(stmt) for s in body)
+
+
+def _accesses_own(loop: For) -> bool:
+    """Whether a loop accesses memory of an invocation or a workgroup."""
+    stmts = tuple(statements(loop.body))
+    buffers = [s.buffer for s in stmts if isinstance(s, (Store, Atomic))]
+    buffers += [node.buffer for node in postorder(e for s in stmts for e in expressions(s)) if isinstance(node, Load)]
+    return any(buffer.memory is Memory.PRIVATE for buffer in buffers)
 
 
 def _before_jumps(body: Body) -> Body:

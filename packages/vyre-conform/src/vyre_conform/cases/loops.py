@@ -24,6 +24,7 @@ def specs() -> Iterator[Spec]:
     yield seeded(address("loops", "return_out_of_two"), _return)
     yield seeded(address("loops", "return_before_barriers"), _return_before)
     yield seeded(address("loops", "everyone_returns"), _everyone)
+    yield seeded(address("loops", "jumps_in_branches"), _jumps)
 
 
 def _carried(rng: Random) -> tuple[Launch, Expected]:
@@ -287,3 +288,35 @@ def _everyone(rng: Random) -> tuple[Launch, Expected]:
     values = [rng.randrange(TOP) for _ in range(COUNT)]
     outputs = (pack(u32, [max(v % 4, v % 6) + 1 for v in values]), bytes(4 * COUNT))
     return Launch(program=p.build(), inputs={"x": pack(u32, values)}), Exactly(outputs, ("x",))
+
+
+def _jumps(rng: Random) -> tuple[Launch, Expected]:
+    """Behind a jump in a branch in a branch go on those alone that are in the outer one."""
+    with program("jumps_in_branches", 16) as p:
+        x = p.read("x", u32)
+        out = p.write("out", u32, like=x)
+        value = p.var(x[p.global_id(0)])
+        with p.range(0, 12) as k:
+            with p.if_(value % 2 == 0):
+                with p.if_(value % 8 == 0):
+                    value.set(value + 5)
+                    p.continue_()
+                with p.if_(value % 32 == 4):
+                    p.break_()
+                value.set(value * 3 + k)
+            value.set(value ^ 6)
+        out[p.global_id(0)] = value
+
+    def found(value: int) -> int:
+        for k in range(12):
+            if value % 8 == 0:
+                value = (value + 5) % TOP
+                continue
+            if value % 32 == 4:
+                break
+            value = ((value * 3 + k) % TOP if value % 2 == 0 else value) ^ 6
+        return value
+
+    values = [*range(32), *(rng.randrange(TOP) for _ in range(COUNT - 32))]
+    launch = Launch(program=p.build(), inputs={"x": pack(u32, values)})
+    return launch, Exactly((pack(u32, map(found, values)),))

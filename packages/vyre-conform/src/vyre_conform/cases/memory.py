@@ -12,7 +12,7 @@ from vyre_conform.case import Exactly, Expected, Launch, Spec, fixed, seeded
 from vyre_conform.cases import bounds
 from vyre_conform.cases.values import pack, pack_bits
 from vyre_foundation.build import Array, program
-from vyre_foundation.dtype import DTYPES, FLOATS, DType, bool_, f32, u8, u16, u32
+from vyre_foundation.dtype import DTYPES, FLOATS, DType, bool_, f32, u8, u16, u32, u64
 from vyre_foundation.ir.buffer import LengthOf, Memory, Per, PerLaunch
 from vyre_foundation.ops.scalar import from_bits, to_bits
 from vyre_foundation.testing.values import random_bits, special_bits
@@ -38,6 +38,8 @@ def specs() -> Iterator[Spec]:
     yield fixed(address("memory", "larger_than_the_group"), _larger)
     yield seeded(address("memory", "many_buffers"), _many_buffers)
     yield fixed(address("memory", "bytes_side_by_side"), _bytes_side_by_side)
+    for dtype in (u8, u16, u32):
+        yield seeded(address("memory", "one_store_of_a_group", dtype=dtype), _one_store, dtype)
 
 
 def _through(dtype: DType, rng: Random) -> tuple[Launch, Expected]:
@@ -294,3 +296,30 @@ def _bytes_side_by_side() -> tuple[Launch, Expected]:
         pack_bits(u16, [n * 77 % 65536 for n in range(203)]),
     )
     return Launch(program=p.build(), inputs={}), Exactly(outputs)
+
+
+def _one_store(dtype: DType, rng: Random) -> tuple[Launch, Expected]:
+    """One invocation of each workgroup stores a part of a larger value: the elements beside it stay."""
+    wide = u64 if dtype is u32 else u32
+    group = 512 // wide.bits
+    with program("one_store_of_a_group", group) as p:
+        x, out = p.read("x", wide), p.read_write("out", dtype)
+        i, value = p.let(p.global_id(0)), p.var(x[p.global_id(0)])
+        with p.range(0, 9):
+            with p.if_(value % 3 != 0):
+                p.break_()
+            value.set(value // 3)
+        with p.if_(p.local_id(0) == 3):
+            out[i] = value.cast(dtype)
+    values = [rng.randrange(1 << wide.bits) * 3 for _ in range(3 * group)]
+    values = [value % (1 << wide.bits) for value in values]
+    old = [rng.randrange(1 << dtype.bits) for _ in values]
+
+    def found(value: int) -> int:
+        for _ in range(9):
+            value = value // 3 if value % 3 == 0 else value
+        return value % (1 << dtype.bits)
+
+    wanted = [found(value) if n % group == 3 else bits for n, (value, bits) in enumerate(zip(values, old, strict=True))]
+    launch = Launch(program=p.build(), inputs={"x": pack(wide, values), "out": pack(dtype, old)}, grid=(3, 1, 1))
+    return launch, Exactly((pack(dtype, wanted),))

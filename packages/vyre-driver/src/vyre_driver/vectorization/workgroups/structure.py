@@ -21,6 +21,7 @@ from vyre_foundation.ir.buffer import Memory
 from vyre_foundation.ir.expr import Apply, Expr, Load, Local, literal
 from vyre_foundation.ir.fresh import Fresh
 from vyre_foundation.ir.stmt import (
+    Assign,
     Atomic,
     Barrier,
     Body,
@@ -37,6 +38,7 @@ from vyre_foundation.ir.stmt import (
 )  # fmt: skip
 from vyre_foundation.ir.walk import bodies, expressions, postorder, statements
 from vyre_foundation.ops import OPS
+from vyre_foundation.validate.declared import declared_locals
 
 _UNROLLED = 4
 """Loops with at most this trip count stay inside: compilers unroll them."""
@@ -211,6 +213,8 @@ class _Structure:
             return False
         if not (self.group.holds(loop.start) and self.group.holds(loop.stop)) or _is_unrolled(loop):
             return False
+        if self._has_masks and _carries(loop):
+            return False  # registers keep what an iteration leaves to the next; outside it would be in memory
         strides = [self._strides.of(index) for index in shared_indices(loop.body)]
         # A sum in memory waits for its own store in every iteration; in lockstep the waits overlap.
         if FAR in strides and _contains(loop, Store, Atomic):
@@ -257,6 +261,12 @@ def _jumps_out(stmt: Stmt) -> bool:
     if isinstance(stmt, (Break, Continue)):
         return True
     return not isinstance(stmt, For) and any(_jumps_out(s) for body in bodies(stmt) for s in body)
+
+
+def _carries(loop: For) -> bool:
+    """Whether an iteration leaves the value of a variable to the next."""
+    inner = declared_locals(loop.body)
+    return any(isinstance(s, Assign) and s.name not in inner for s in statements(loop.body))
 
 
 def _is_unrolled(loop: For) -> bool:
