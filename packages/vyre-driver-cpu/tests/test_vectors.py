@@ -479,6 +479,26 @@ program p workgroup({group}, 1, 1) {{
     agree(program, [_words(rows * columns), shape], DispatchConfig(grid_override=(-(-columns // group), 1, 1)))
 
 
+@pytest.mark.parametrize("bits", [128, 256, 512])
+def test_sums_are_inside_where_masks_are_for_memory(bits: int) -> None:
+    """Elsewhere invocations at the edge of a grid run one by one, and rows are better read by all of them together."""
+    program = parse("""\
+program p workgroup(64, 1, 1) {
+  read x: u32[] @0;
+  write out: u32[len(x)] @1;
+  let i = global_id.x;
+  var sum = 0;
+  for k in 0..len(x) >> 10 { sum = sum * 3 + x[(k << 10) + i]; }
+  out[i] = sum;
+}
+""")
+    target = target_of("cpu", spellings(has_half=True, vector_bits=bits))
+    (kernel,) = lowered_for(target, validate(program)).kernels
+    loops = [s for s in statements(kernel.program.body) if isinstance(s, For) and not s.is_parallel]
+    has_invocations = [any(isinstance(s, For) and s.is_parallel for s in statements(loop.body)) for loop in loops]
+    assert any(has_invocations) == (bits < 512)
+
+
 @pytest.mark.parametrize("size", [*range(33), 100])
 @pytest.mark.parametrize("name", BODIES)
 def test_the_last_vector_has_masks(name: str, size: int, agree) -> None:

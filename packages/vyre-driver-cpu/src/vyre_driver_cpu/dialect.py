@@ -31,5 +31,6 @@ def target_of(name: str, spellings: Spellings) -> Target:
         loop_versioning=True,
         functions=True,
         masks=True,
+        masked_memory=spellings.masked_memory,
         passes=PASSES,
     )

@@ -269,6 +269,11 @@ class Spellings:
     has_half: bool
     has_signalling: bool
 
+    @property
+    def masked_memory(self) -> bool:
+        """Whether loads and stores of some lanes are instructions for all types: AVX-512. Others are branches."""
+        return self.vector_bits == 512
+
     def of(self, lanes: int) -> Spellings:
         """The rows for vectors."""
         return spellings(

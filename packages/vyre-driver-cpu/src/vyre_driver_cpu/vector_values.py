@@ -432,6 +432,8 @@ class VectorValues(OperandValues):
 
         For AVX-512, LLVM 22 stores the whole element that is truncated if one lane is active and it knows which.
         """
+        if not self._vectors.masked_memory:
+            return mask
         bit = self._out.value(f"trunc i64 {self._out.every_bit()} to i1")
         return self._out.value(f"and {self.mask_type} {mask}, {self.splat(bit, bool_)}")
 

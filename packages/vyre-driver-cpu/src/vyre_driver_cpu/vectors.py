@@ -360,7 +360,7 @@ def print_vectors(registers: RegisterArrays, parent: StatementPrinter, loop: For
         end = out.value(f"add {t} {start}, {whole}")
         end = out.value(f"select i1 {is_some}, {t} {end}, {t} {start}")
     _print_loop(parent, loop, lanes, start, end)
-    if not is_whole and not _can_mask_memory(parent.scope):
+    if not is_whole and not parent.scope.spellings.masked_memory:
         parent.one_by_one(loop, end, stop)
         return True
     if not is_whole:
@@ -383,11 +383,6 @@ def _print_loop(
         values.mask = out.value(f"icmp ult {values.type(u32)} {counted}, {values.splat(stop, u32)}")
     VectorPrinter(parent, scope, values, parent.number).vector(loop.body)
     counting.close(ROLLED)
-
-
-def _can_mask_memory(scope: FunctionScope) -> bool:
-    """Whether loads and stores of some lanes are instructions for all types: AVX-512. LLVM makes branches of others."""
-    return scope.spellings.vector_bits == 512
 
 
 def _print_all(parent: StatementPrinter, loop: For, lanes: VectorLanes) -> None:
@@ -420,7 +415,7 @@ def _lanes_of(parent: StatementPrinter, loop: For) -> tuple[VectorLanes, VectorL
     gives_up = gives_up or any(map(lanes.is_hidden, indices))
     gives_up = gives_up and not any(isinstance(s, Atomic) for s in stmts)  # which take as long as what is beside them
     if parent.is_rare:
-        return (lanes, lanes) if loops and _can_mask_memory(scope) else None
+        return (lanes, lanes) if loops and scope.spellings.masked_memory else None
     wide = of(_wider(scope, loop, stmts, lanes))
     if not (loops or gives_up or len(nodes) > LONG or _has_rows(loop.body, lanes) or wide.width > lanes.width):
         return None
@@ -481,7 +476,7 @@ def _wider(scope: FunctionScope, loop: For, stmts: tuple[Stmt, ...], lanes: Vect
     if not inner or not all(lanes.is_in_row(node.index) for node in again if isinstance(node, Load)):
         return width
     most = min(_WIDEST, _REGISTERS * width // max(1, variables), scope.bounds.of(loop.stop))
-    if not _can_mask_memory(scope):
+    if not scope.spellings.masked_memory:
         most = min(most, lanes.alignment(loop.stop))
     while 2 * width <= most:
         width *= 2

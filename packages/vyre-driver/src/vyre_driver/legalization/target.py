@@ -67,7 +67,8 @@ class Target:
     runs a workgroup. `wide_indices`: u64 indices are cheaper than u32 ones. `loop_versioning`: code without checks
     is so much faster that a second copy is worth its size.
     `functions`: rare ops are better called than inlined. `masks`: its emitter runs loops with divergent exits in
-    lockstep itself. `passes` run last: workarounds for flaws of the compiler.
+    lockstep itself. `masked_memory`: it has instructions for loads and stores of some invocations of a vector.
+    `passes` run last: workarounds for flaws of the compiler.
     `replacements` run in place of the passes of the optimizer and of lowering that have their names.
     """
 
@@ -88,6 +89,7 @@ class Target:
     loop_versioning: bool = False
     functions: bool = False
     masks: bool = False
+    masked_memory: bool = False
     passes: tuple[Pass[Any], ...] = ()
     replacements: tuple[Pass[Any], ...] = ()
 

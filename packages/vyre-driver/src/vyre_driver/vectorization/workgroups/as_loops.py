@@ -138,7 +138,9 @@ class _Grouper:
     def __init__(self, program: Program, ranges: Ranges, target: Target) -> None:
         self._ranges, self._fresh = ranges, Fresh.of(program)
         self._is_wide = target.wide_indices and u64 in target.arithmetic
-        self._nodes, self._group = structure(program.body, self._fresh, has_masks=target.masks)
+        self._nodes, self._group = structure(
+            program.body, self._fresh, has_masks=target.masks, masks_memory=target.masked_memory
+        )
         everything = (*program.body, *(stmt for phase in phases(self._nodes) for stmt in phase.body))
         self._lets = {s.name: s.value for s in statements(everything) if isinstance(s, Let)}
         self._mutable = mutable_locals(everything)

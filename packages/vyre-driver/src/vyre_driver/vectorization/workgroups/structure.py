@@ -113,10 +113,15 @@ class Once:
 Node = Phase | Choice | UniformLoop | LockstepLoop | RareBranch | Limited | Once
 
 
-def structure(body: Body, fresh: Fresh, *, has_masks: bool = False) -> tuple[tuple[Node, ...], GroupValues]:
-    """The nodes of a kernel, and the locals that are one for a workgroup. `has_masks`: see `Target.masks`."""
+def structure(
+    body: Body, fresh: Fresh, *, has_masks: bool = False, masks_memory: bool = False
+) -> tuple[tuple[Node, ...], GroupValues]:
+    """The nodes of a kernel, and the locals that are one for a workgroup.
+
+    `has_masks` and `masks_memory`: see `Target.masks` and `Target.masked_memory`.
+    """
     lets = {s.name: s.value for s in statements(body) if isinstance(s, Let)}
-    builder = _Structure(Strides(statements(body)), lets, fresh, has_masks=has_masks)
+    builder = _Structure(Strides(statements(body)), lets, fresh, has_masks=has_masks, masks_memory=masks_memory)
     return builder.nodes(flattened(body), in_loop=False, barrier_later=False), builder.group
 
 
@@ -137,9 +142,12 @@ def flattened(body: Body) -> Body:
 
 
 class _Structure:
-    def __init__(self, strides: Strides, lets: Mapping[str, Expr], fresh: Fresh, *, has_masks: bool) -> None:
+    def __init__(
+        self, strides: Strides, lets: Mapping[str, Expr], fresh: Fresh, *, has_masks: bool, masks_memory: bool
+    ) -> None:
         self.group = GroupValues()
-        self._strides, self._lets, self._fresh, self._has_masks = strides, lets, fresh, has_masks
+        self._strides, self._lets, self._fresh = strides, lets, fresh
+        self._has_masks, self._masks_memory = has_masks, masks_memory
         self._has_returned = False
         """Whether some invocations may be gone at this place."""
 
@@ -213,7 +221,7 @@ class _Structure:
             return False
         if not (self.group.holds(loop.start) and self.group.holds(loop.stop)) or _is_unrolled(loop):
             return False
-        if self._has_masks and _carries(loop):
+        if self._masks_memory and _carries(loop):
             return False  # registers keep what an iteration leaves to the next; outside it would be in memory
         strides = [self._strides.of(index) for index in shared_indices(loop.body)]
         # A sum in memory waits for its own store in every iteration; in lockstep the waits overlap.
