@@ -1,13 +1,14 @@
-"""The few colours that describe a picture best, by k-means over its pixels. Pictures are binary PPM files.
+"""The few colours that describe a picture best, by k-means over its pixels.
 
-python examples/gallery/colours.py --picture photo.ppm --colours 8
+python examples/gallery/colours.py --picture photo.jpg --colours 8
+python examples/gallery/colours.py --output colours.png    # the picture, and the same in these colours
 """
 
-import re
 from pathlib import Path
 
 import click
 import numpy as np
+from PIL import Image
 
 import vyre as vy
 
@@ -23,29 +24,30 @@ def sunset(height: int, width: int) -> np.ndarray:
 
 
 def read(file: Path) -> np.ndarray:
-    data = file.read_bytes()
-    head = re.match(rb"P6\s+(\d+)\s+(\d+)\s+255\s", data)
-    if head is None:
-        raise click.BadParameter(f"{file} is no PPM file of 8 bits. Fix: convert it: `magick photo.jpg photo.ppm`")
-    width, height = int(head[1]), int(head[2])
-    return np.frombuffer(data, np.uint8, offset=head.end()).reshape(height, width, 3)
+    """The pixels of a picture as (height, width, 3) bytes."""
+    return np.asarray(Image.open(file).convert("RGB"))
 
 
-def palette(picture: np.ndarray, colours: int, backend: str | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """The colours as rows of bytes, the most frequent first, and how many pixels each stands for."""
+def palette(picture: np.ndarray, colours: int, backend: str | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The colours as rows of bytes, the most frequent first; their counts of pixels; and the picture in them."""
     pixels = picture.reshape(-1, 3).astype(np.float32)
     centres, chosen = vy.kmeans(pixels, colours, backend=backend)
     counts = vy.bincount(chosen, minlength=colours, backend=backend)
     order = vy.argsort(-counts, backend=backend)
-    return np.rint(centres[order]).astype(np.uint8), counts[order]
+    found = np.rint(centres).astype(np.uint8)
+    return found[order], counts[order], found[chosen].reshape(picture.shape)
 
 
 @click.command(help=__doc__)
-@click.option("--picture", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A PPM file.")
+@click.option("--picture", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A picture.")
 @click.option("--colours", default=6, show_default=True)
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="A picture to write: colours.png.")
 @click.option("--backend", help="An id that `vyre backends` lists; the most preferred one without it.")
-def main(picture: Path | None, colours: int, backend: str | None) -> None:
-    found, counts = palette(read(picture) if picture else sunset(60, 96), colours, backend)
+def main(picture: Path | None, colours: int, output: Path | None, backend: str | None) -> None:
+    pixels = read(picture) if picture else sunset(200, 320)
+    found, counts, redrawn = palette(pixels, colours, backend)
+    if output:
+        Image.fromarray(np.hstack([pixels, redrawn])).save(output)
     for (red, green, blue), count in zip(found.tolist(), counts.tolist(), strict=True):
         share = count / counts.sum()
         swatch = click.style(" " * max(1, round(40 * share)), bg=(red, green, blue))

@@ -1,13 +1,14 @@
-"""Blur, edges and posterised grey of a picture, each as one kernel. Pictures are binary PGM files.
+"""Blur, edges and posterised grey of a picture, each as one kernel.
 
-python examples/gallery/image_filters.py --picture photo.pgm --filter edges --output edges.pgm
+python examples/gallery/image_filters.py --picture photo.jpg --filter edges
+python examples/gallery/image_filters.py --output image_filters.png    # the picture, and what each filter makes of it
 """
 
-import re
 from pathlib import Path
 
 import click
 import numpy as np
+from PIL import Image
 
 import vyre as vy
 
@@ -59,23 +60,24 @@ def disc(height: int, width: int) -> np.ndarray:
 
 
 def read(file: Path) -> np.ndarray:
-    data = file.read_bytes()
-    head = re.match(rb"P5\s+(\d+)\s+(\d+)\s+255\s", data)
-    if head is None:
-        raise click.BadParameter(f"{file} is no PGM file of 8 bits. Fix: convert it: `magick photo.jpg photo.pgm`")
-    return np.frombuffer(data, np.uint8, offset=head.end()).reshape(int(head[2]), int(head[1]))
+    """The grey of a picture as (height, width) bytes."""
+    return np.asarray(Image.open(file).convert("L"))
 
 
 @click.command(help=__doc__)
-@click.option("--picture", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A PGM file.")
+@click.option("--picture", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A picture.")
 @click.option("--filter", "name", type=click.Choice(list(FILTERS)), default="edges", show_default=True)
-@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="A PGM file; text without it.")
+@click.option(
+    "--output", type=click.Path(dir_okay=False, path_type=Path), help="A picture to write: image_filters.png."
+)
 @click.option("--backend", help="An id that `vyre backends` lists; the most preferred one without it.")
 def main(picture: Path | None, name: str, output: Path | None, backend: str | None) -> None:
-    found = FILTERS[name].on(backend)(read(picture) if picture else disc(32, 96))
     if output:
-        output.write_bytes(b"P5 %d %d 255\n" % found.shape[::-1] + found.tobytes())
+        grey = read(picture) if picture else disc(180, 270)
+        filtered = [kernel.on(backend)(grey) for kernel in FILTERS.values()]
+        Image.fromarray(np.hstack([grey, *filtered])).save(output)
     else:
+        found = FILTERS[name].on(backend)(read(picture) if picture else disc(32, 96))
         click.echo("\n".join("".join(SHADES[shade] for shade in row) for row in found.astype(int) * 10 // 256))
 
 

@@ -1,10 +1,14 @@
 """Bodies that attract each other, and the energy that they keep.
 
 python examples/gallery/nbody.py --bodies 256 --steps 100
+python examples/gallery/nbody.py --bodies 300 --steps 400 --output nbody.png    # their paths
 """
+
+from pathlib import Path
 
 import click
 import numpy as np
+from PIL import Image
 
 import vyre as vy
 
@@ -61,12 +65,27 @@ def cluster(n: int) -> np.ndarray:
     return np.array([x, y, -y / 2, x / 2, np.full(n, 1 / n)])
 
 
+def picture(bodies: np.ndarray, steps: int, backend: str | None = None) -> np.ndarray:
+    """The paths of bodies as grey pixels: brighter where bodies pass more often, or slower."""
+    passed = np.zeros((360, 640))
+    for _ in range(steps):
+        bodies = simulate(bodies, 0.01, 1, backend)
+        x, y = np.rint(bodies[0] * 100 + 320).astype(int), np.rint(bodies[1] * 100 + 180).astype(int)
+        seen = (x >= 0) & (x < 640) & (y >= 0) & (y < 360)
+        np.add.at(passed, (y[seen], x[seen]), 1)
+    return np.minimum(passed * 40, 255).astype(np.uint8)
+
+
 @click.command(help=__doc__)
 @click.option("--bodies", default=128, show_default=True)
 @click.option("--steps", default=100, show_default=True)
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="A picture to write: nbody.png.")
 @click.option("--backend", help="An id that `vyre backends` lists; the most preferred one without it.")
-def main(bodies: int, steps: int, backend: str | None) -> None:
+def main(bodies: int, steps: int, output: Path | None, backend: str | None) -> None:
     start = cluster(bodies)
+    if output:
+        Image.fromarray(picture(start, steps, backend)).save(output)
+        return
     end = simulate(start, 0.01, steps, backend)
     canvas = np.full((24, 64), " ")
     columns, rows = np.clip(end[0] * 12 + 32, 0, 63).astype(int), np.clip(end[1] * 5 + 12, 0, 23).astype(int)

@@ -1,10 +1,14 @@
 """Two drops in a pond: the wave equation, which keeps its energy.
 
 python examples/gallery/pond.py --steps 120
+python examples/gallery/pond.py --size 320 --steps 160 --output pond.png
 """
+
+from pathlib import Path
 
 import click
 import numpy as np
+from PIL import Image
 
 import vyre as vy
 
@@ -44,15 +48,25 @@ def energy(now: np.ndarray, before: np.ndarray, speed: float) -> float:
     return float(motion + speed * ((slopes[0] * slopes[1]).sum() + (slopes[2] * slopes[3]).sum()))
 
 
+def picture(water: np.ndarray) -> np.ndarray:
+    """Bytes of red, green and blue: valleys are dark, ridges are bright."""
+    height = np.clip(water * 4 + 0.5, 0, 1)[..., None]
+    return (height * (225, 235, 225) + (15, 20, 30)).round().astype(np.uint8)
+
+
 @click.command(help=__doc__)
 @click.option("--size", default=60, show_default=True)
 @click.option("--steps", default=60, show_default=True)
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="A picture to write: pond.png.")
 @click.option("--backend", help="An id that `vyre backends` lists; the most preferred one without it.")
-def main(size: int, steps: int, backend: str | None) -> None:
+def main(size: int, steps: int, output: Path | None, backend: str | None) -> None:
     start = pond(size)
     now, before = waves(start, 0.25, steps, backend)
-    shades = np.clip(now * 30 + 9.5, 0, 18).astype(int)[::2]
-    click.echo("\n".join("".join(SHADES[shade] for shade in row) for row in shades))
+    if output:
+        Image.fromarray(picture(now)).save(output)
+    else:
+        shades = np.clip(now * 30 + 9.5, 0, 18).astype(int)[::2]
+        click.echo("\n".join("".join(SHADES[shade] for shade in row) for row in shades))
     first, last = energy(start, start, 0.25), energy(now, before, 0.25)
     click.echo(f"energy at the start {first:.12f}, after {steps} steps {last:.12f}")
 

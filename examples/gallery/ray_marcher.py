@@ -1,12 +1,13 @@
-"""Three spheres over a floor with their shadows, by walking along rays: in the terminal, or as a PGM picture.
+"""Three spheres over a floor with their shadows, by walking along rays: in the terminal, or as a picture.
 
-python examples/gallery/ray_marcher.py --picture spheres.pgm
+python examples/gallery/ray_marcher.py --output ray_marcher.png
 """
 
 from pathlib import Path
 
 import click
 import numpy as np
+from PIL import Image
 
 import vyre as vy
 
@@ -62,12 +63,11 @@ def picture(height: int, width: int, backend: str | None = None) -> np.ndarray:
 
 
 @click.command(help=__doc__)
-@click.option("--picture", "file", type=click.Path(dir_okay=False, path_type=Path), help="A PGM file to write.")
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="A picture to write: ray_marcher.png.")
 @click.option("--backend", help="An id that `vyre backends` lists; the most preferred one without it.")
-def main(file: Path | None, backend: str | None) -> None:
-    if file:
-        light = picture(480, 720, backend)
-        file.write_bytes(b"P5 720 480 255\n" + (light * 255).astype(np.uint8).tobytes())
+def main(output: Path | None, backend: str | None) -> None:
+    if output:
+        Image.fromarray((picture(480, 720, backend) * 255).astype(np.uint8)).save(output)
     else:
         shades = (picture(32, 96, backend) * 9.99).astype(int)
         click.echo("\n".join("".join(SHADES[shade] for shade in row) for row in shades))

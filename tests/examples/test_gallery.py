@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 import re
 import subprocess
 import sys
@@ -16,11 +17,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from PIL import Image, ImageSequence
 
 import vyre as vy
 
 ROOT = Path(__file__).parents[2]
 GALLERY = ROOT / "examples/gallery"
+PICTURES = ROOT / "docs/_static/gallery"
 PROGRAMS = sorted(file.stem for file in GALLERY.glob("*.py"))
 
 
@@ -167,12 +170,13 @@ def test_colours(tmp_path: Path) -> None:
     """Each colour is the mean of the pixels that are nearest to it."""
     program = load("colours")
     picture = program.sunset(20, 30)
-    found, counts = program.palette(picture, 3, "cpu")
+    found, counts, redrawn = program.palette(picture, 3, "cpu")
     pixels = picture.reshape(-1, 3).astype(float)
     nearest = ((pixels[:, None] - found.astype(float)) ** 2).sum(2).argmin(1)
     assert counts.tolist() == sorted(np.bincount(nearest, minlength=3).tolist(), reverse=True)
     for n, colour in enumerate(found):
         assert abs(pixels[nearest == n].mean(0) - colour).max() <= 1
+    assert np.array_equal(redrawn.reshape(-1, 3), found[nearest])
     (tmp_path / "picture.ppm").write_bytes(b"P6\n30 20\n255\n" + picture.tobytes())
     assert np.array_equal(program.read(tmp_path / "picture.ppm"), picture)
 
@@ -228,6 +232,25 @@ def test_a_command(command: list[str], shown: str, monkeypatch: pytest.MonkeyPat
     result = CliRunner().invoke(load(name).main, arguments)
     assert result.exit_code == 0, result.output
     assert shown in result.output
+
+
+@pytest.mark.parametrize(
+    "name", ["heat", "pond", "life", "nbody", "spectrogram", "colours", "image_filters", "ray_marcher"]
+)
+def test_a_picture_of_the_page_is_what_its_command_draws(name: str, tmp_path: Path) -> None:
+    """Pixel for pixel, but for a last bit of NumPy's sines and logarithms, which differ from CPU to CPU."""
+    program = load(name)
+    command, file = re.search(rf"{name}\.py (.*--output )(\S+)", program.__doc__ or "").groups()
+    result = CliRunner().invoke(program.main, [*command.split(), str(tmp_path / file)])
+    assert result.exit_code == 0, result.output
+    committed = PICTURES / file
+    if os.environ.get("VYRE_ACCEPT"):
+        committed.write_bytes((tmp_path / file).read_bytes())
+    assert f"_static/gallery/{file}" in (ROOT / "docs/gallery.md").read_text("utf-8")
+    with Image.open(committed) as wanted, Image.open(tmp_path / file) as found:
+        assert getattr(found, "n_frames", 1) == getattr(wanted, "n_frames", 1)
+        for expected, frame in zip(ImageSequence.Iterator(wanted), ImageSequence.Iterator(found), strict=True):
+            assert np.abs(np.asarray(expected).astype(int) - np.asarray(frame)).max() <= 1
 
 
 def test_a_program_runs_as_a_file() -> None:
