@@ -6,14 +6,13 @@ from .chunked import (
     bincount as bincount,
     exact_sum as exact_sum,
     histogram as histogram,
-    map_blocks as map_blocks,
-    map_overlap as map_overlap,
     max as max,
     min as min,
     prod as prod,
     sum as sum,
 )
 from .files import from_npy as from_npy
+from .mapped import map_blocks as map_blocks
 from .ordered import (
     cumprod as cumprod,
     cumsum as cumsum,
@@ -23,6 +22,7 @@ from .ordered import (
     top_k as top_k,
     unique as unique,
 )
+from .overlap import map_overlap as map_overlap
 from .registrations import registration as registration
 from .seen import ClusterActivity as ClusterActivity, TaskCost as TaskCost, trace_workers as trace_workers
 from .shards import (

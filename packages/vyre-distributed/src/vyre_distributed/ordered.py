@@ -28,7 +28,8 @@ from vyre_algorithms.monoids import reduction_of
 from vyre_algorithms.order import KeyOrder, bits_type
 from vyre_algorithms.scans import BLOCK, block_scan, scan_rows
 from vyre_algorithms.tree import Reduction
-from vyre_distributed.chunked import LAST, Array, empty, sequence, vector
+from vyre_distributed.chunked import LAST, empty, sequence, vector
+from vyre_distributed.mapped import Array, require_sizes
 from vyre_distributed.worker import local_backend
 from vyre_driver.errors import InvalidInput
 from vyre_foundation.dtype import DType
@@ -110,7 +111,7 @@ def sort(x: da.Array, /, axis: int = -1, *, descending: bool = False) -> da.Arra
     which = axis_of(axis, x.ndim)
     if x.ndim > 1 or x.numblocks[0] == 1:
         return _along(_sorted, x, which, x.dtype, descending=descending)
-    _require_sizes(x)
+    require_sizes(x)
     sizes = x.chunks[0][::-1] if descending else x.chunks[0]
     runs = _mapped(_sorted, x, x.dtype, x.chunks, axis=0, descending=False)
     ascending = _merged(runs, sizes, dtype)
@@ -157,7 +158,7 @@ def top_k(x: da.Array, k: int, /, *, largest: bool = True) -> tuple[da.Array, da
         InvalidInput: There are fewer than `k` elements, or an argument is of another kind.
     """
     empty(x)
-    _require_sizes(x)
+    require_sizes(x)
     if x.ndim != 1:
         raise InvalidInput("x", needed="an array with one axis", got=f"the shape {x.shape}", fix="pass .reshape(-1)")
     number = count(k, "k", x.size)
@@ -202,11 +203,6 @@ def matmul(a: da.Array, b: da.Array, /, *, dtype: object = None) -> da.Array:
 
 
 # ── what is built ──
-
-
-def _require_sizes(x: da.Array) -> None:
-    if math.isnan(x.size):
-        raise InvalidInput("x", needed="chunks of known sizes", got="others", fix="call x.compute_chunk_sizes()")
 
 
 def _mapped(task: Callable[..., Array], x: da.Array, dtype: Any, chunks: Any, *others: Any, **options: Any) -> da.Array:
