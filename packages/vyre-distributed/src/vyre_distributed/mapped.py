@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -122,6 +122,24 @@ def _constant(buffer: Buffer, value: object) -> Array:
         got = f"one of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
         raise InvalidInput(buffer.name, needed=f"a number, or an array of {buffer.dtype}", got=got)
     return value
+
+
+def each_chunk(
+    task: Callable[..., Array], x: da.Array, dtype: Any, chunks: Any, *others: Any, **options: Any
+) -> da.Array:
+    """A task over each chunk, with its name."""
+    name = task.__name__.strip("_")
+    found: da.Array = da.map_blocks(
+        task, x, *others, chunks=chunks, dtype=dtype, meta=np.empty((0,) * len(chunks), dtype), token=name, **options
+    )
+    return found
+
+
+def along(task: Callable[..., Array], x: da.Array, axis: int, dtype: Any, **options: Any) -> da.Array:
+    """A task over chunks that hold an axis whole, with its number; in the chunks of `x`."""
+    rows = x.rechunk({axis: -1})
+    found: da.Array = each_chunk(task, rows, dtype, rows.chunks, axis=axis, **options).rechunk(x.chunks)
+    return found
 
 
 # ── what runs on workers ──
