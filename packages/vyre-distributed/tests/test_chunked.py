@@ -1,6 +1,7 @@
 """Programs and algorithms over chunked arrays: against NumPy, exact sums of Python, and the same without chunks."""
 
 import math
+import pickle
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 import vyre_algorithms
 import vyre_distributed as vd
 from vyre_algorithms.tree import BLOCK
-from vyre_distributed import chunked
+from vyre_distributed import chunked, mapped
 from vyre_driver.errors import InvalidInput, InvalidLaunch
 from vyre_foundation.build import program
 from vyre_foundation.dtype import f32, u32
@@ -48,6 +49,20 @@ def test_a_program_over_chunks_is_lazy_and_has_their_shape() -> None:
     found = vd.map_blocks(scaled(), da.from_array(x, chunks=(2, 5)), 3)
     assert (found.shape, found.dtype, found.chunks) == ((5, 12), np.uint32, ((2, 2, 1), (5, 5, 2)))
     assert np.array_equal(found.compute(), x * 3)
+    assert vd.map_blocks(scaled(), da.from_array(np.array(4, np.uint32)), 3).compute() == 12
+
+
+def test_tasks_of_a_program_with_shapes_share_it() -> None:
+    """So that the second task of a worker finds the launch prepared, though each is unpickled on its own."""
+    with program("doubled", 64) as p:
+        x = p.read("x", u32, shape=("n",))
+        out = p.write("out", u32, shape=("n",))
+        out[p.index()] = x[p.index()] * 2
+    task, _ = mapped.over_chunks(p.build(), [da.zeros(4, chunks=2, dtype=np.uint32)])
+    again = pickle.loads(pickle.dumps(task))  # noqa: S301
+    one, other = (mapped._with_shapes(each.wire, *each.shapes) for each in (again, task))
+    assert one[0] is other[0]
+    assert one[1] == p.build().shapes
 
 
 def test_a_halo_comes_from_the_neighbours() -> None:

@@ -1,6 +1,7 @@
 """Scans, sorts, different and greatest elements, products: the bytes of one device, whatever the chunks."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import dask
@@ -10,8 +11,8 @@ import pytest
 
 import vyre_algorithms
 import vyre_distributed as vd
-from vyre_distributed import ordered
-from vyre_driver.errors import InvalidInput
+from vyre_distributed import runs, scans, sorts
+from vyre_driver.errors import DispatchFailed, InvalidInput
 
 RANDOM = np.random.default_rng(23)
 SIZE = 10_000
@@ -59,12 +60,52 @@ def test_sorts_of_unlike_chunks_and_of_rows() -> None:
         assert np.array_equal(vd.sort(da.from_array(rows, chunks=(60, 60)), axis).compute(), np.sort(rows, axis))
 
 
+@pytest.mark.parametrize(("made", "descending"), [(floats, True), (wide, False)])
+def test_sorts_through_files(made: Callable[[], Any], descending: bool, tmp_path: Path) -> None:
+    x, folder = made(), tmp_path / "made by tasks"
+    found = vd.sort(da.from_array(x, chunks=3001), descending=descending, folder=folder)
+    assert not folder.exists()
+    expected = vyre_algorithms.sort(x, descending=descending, backend="cpu").tobytes()
+    assert found.compute().tobytes() == expected
+    files = sorted(folder.iterdir())
+    assert [file.suffix for file in files] == [".npy"] * 4
+    assert found.compute().tobytes() == expected
+    assert sorted(folder.iterdir()) == files
+    unique = vd.unique(da.from_array(x, chunks=3001), folder=folder)
+    assert unique.compute().tobytes() == vyre_algorithms.unique(x, backend="cpu").tobytes()
+
+
+def test_files_that_cannot_be_written_or_are_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    found = vd.sort(da.from_array(wide(), chunks=3001), folder=tmp_path / "file")
+    with pytest.raises(DispatchFailed, match=r"a sorted chunk of .* bytes was not written to .*Fix: pass a folder"):
+        found.compute()
+
+    def full(file: Any, *given: Any, **options: Any) -> None:
+        file.write(b"part of it")
+        raise OSError(28, "No space left on device")
+
+    found = vd.sort(da.from_array(wide(), chunks=3001), folder=tmp_path / "full")
+    with monkeypatch.context() as patched:
+        patched.setattr(np, "save", full)
+        with pytest.raises(DispatchFailed, match="No space left on device"):
+            found.compute()
+    assert not list((tmp_path / "full").iterdir())
+    runs.stored(wide(), str(tmp_path), "lost")
+    (tmp_path / "lost.npy").write_bytes(b"cut off")
+    for name in ("lost.npy", "other.npy"):
+        with pytest.raises(
+            InvalidInput, match=r"expected the sorted chunks that tasks wrote\. Fix: name a folder that"
+        ):
+            runs.opened(str(tmp_path / name))
+
+
 def test_keys_lead_back_to_elements() -> None:
     x = vyre_algorithms.sort(floats(), backend="cpu")
     bits = x.view(np.uint32).astype(np.uint64)
     keys = np.where(bits >> np.uint64(31), ~bits & np.uint64(2**32 - 1), bits | np.uint64(2**31))
     assert np.all(keys[1:] >= keys[:-1])
-    assert ordered._elements(keys, vyre_algorithms.arguments.type_of(x)).tobytes() == x.tobytes()
+    assert sorts._elements(keys, vyre_algorithms.arguments.type_of(x)).tobytes() == x.tobytes()
 
 
 @pytest.mark.parametrize("made", [floats, bools])
@@ -78,7 +119,7 @@ def test_different_elements(made: Callable[[], Any]) -> None:
 
 @pytest.mark.parametrize("largest", [False, True])
 def test_greatest_elements(largest: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ordered, "MERGED", 3)
+    monkeypatch.setattr(sorts, "MERGED", 3)
     x = floats()
     for k, size in ((1, SIZE), (70, 300), (SIZE, 3001)):
         values, indices = dask.compute(*vd.top_k(da.from_array(x, chunks=size), k, largest=largest))
@@ -107,9 +148,9 @@ def test_scans_of_chunks_in_another_order_are_others() -> None:
 
 
 def test_scans_of_many_levels(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ordered, "LAST", 4096)
+    monkeypatch.setattr(scans, "LAST", 4096)
     x = np.tile(RANDOM.standard_normal(99_991, dtype=np.float32), 170)
-    assert x.size > ordered.BLOCK**2
+    assert x.size > scans.BLOCK**2
     expected = vyre_algorithms.scan(x, backend="cpu")
     assert vd.scan(da.from_array(x, chunks=6_000_000)).compute().tobytes() == expected.tobytes()
 

@@ -2,6 +2,8 @@
 
 import os
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import vyre_algorithms
 import vyre_distributed as vd
 from vyre_driver.errors import InvalidInput
 
+HAS_PEAK = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak of a process is read from /proc")
 X = np.random.default_rng(23).standard_normal(20_000, dtype=np.float32)
 
 
@@ -71,39 +74,60 @@ def test_parquet_and_arrow(tmp_path: Path) -> None:
     assert vd.sum(da.concatenate(chunks)).compute() == vyre_algorithms.sum(X, backend="cpu")
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak of a process is read from /proc")
-def test_arrays_larger_than_memory(tmp_path: Path) -> None:
-    """1 GiB on disk, and workers of 512 MiB, of which Python, NumPy, Dask and LLVM take about 180."""
-    gib, chunk, limit = 2**30, 32 * 2**20, 512 * 2**20
-    number, total = gib // 4, 0
+GIB, CHUNK, LIMIT = 2**30, 32 * 2**20, 512 * 2**20
+
+
+@pytest.fixture
+def large(tmp_path: Path) -> Iterator[tuple[Path, Client]]:
+    """1 GiB of u32 on disk, and workers of 512 MiB, of which Python, NumPy, Dask and LLVM take about 180."""
     with (tmp_path / "x.npy").open("wb") as file:
-        header = {"descr": "<u4", "fortran_order": False, "shape": (number,)}
+        header = {"descr": "<u4", "fortran_order": False, "shape": (GIB // 4,)}
         np.lib.format.write_array_header_1_0(file, header)
-        for n in range(32):
-            part = np.random.default_rng(n).integers(0, 2**32, number // 32, dtype=np.uint32)
-            file.write(part.tobytes())
-            total += int(part.sum(dtype=np.uint64))
-    folder = str(tmp_path / "spill")
+        for n in range(GIB // CHUNK):
+            file.write(np.random.default_rng(n).integers(0, 2**32, CHUNK // 4, dtype=np.uint32).tobytes())
     options: dict[str, Any] = {"env": {"VYRE_CPU_THREADS": "1"}, "dashboard_address": ":0", "silence_logs": False}
-    with (
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, memory_limit=limit, local_directory=folder, **options
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        x = vd.from_npy(tmp_path / "x.npy", chunks=chunk // 4)
-        small = vd.from_npy(tmp_path / "x.npy", chunks=2**20)[: 2**21]
-        dask.compute(vd.sum(small, dtype=np.uint64), vd.histogram(small, 8, (0, 2**32)), vd.top_k(small, 5))
-        pids, before = client.run(os.getpid), client.run(peak)
+    options |= {"memory_limit": LIMIT, "local_directory": str(tmp_path / "spill")}
+    with LocalCluster(n_workers=2, threads_per_worker=1, **options) as cluster, Client(cluster) as client:
+        yield tmp_path / "x.npy", client
+
+
+@contextmanager
+def bounded(client: Client, chunks: int) -> Iterator[None]:
+    """Workers that are not started again, and take at most so many chunks more memory than before."""
+    pids, before = client.run(os.getpid), client.run(peak)
+    yield
+    after = client.run(peak)
+    assert client.run(os.getpid) == pids, "a worker was started again"
+    grown = max((after[worker] - before[worker]) / CHUNK for worker in after)
+    print(f"before {before}, after {after}: {grown:.2f} chunks of {CHUNK} bytes")  # noqa: T201
+    assert grown < chunks
+    assert max(after.values()) < LIMIT
+
+
+@pytest.mark.slow
+@HAS_PEAK
+def test_arrays_larger_than_memory(large: tuple[Path, Client]) -> None:
+    path, client = large
+    x, total = vd.from_npy(path, chunks=CHUNK // 4), int(np.load(path, mmap_mode="r").sum(dtype=np.uint64))
+    small = vd.from_npy(path, chunks=2**20)[: 2**21]
+    dask.compute(vd.sum(small, dtype=np.uint64), vd.histogram(small, 8, (0, 2**32)), vd.top_k(small, 5))
+    with bounded(client, 4):
         assert int(vd.sum(x, dtype=np.uint64).compute()) == total
-        assert vd.histogram(x, 8, (0, 2**32)).compute().sum() == number
+        assert vd.histogram(x, 8, (0, 2**32)).compute().sum() == x.size
         assert int(vd.cumsum(x, dtype=np.uint64)[-1].compute()) == total
-        after = client.run(peak)
-        assert client.run(os.getpid) == pids, "a worker was started again"
-    grown = max((after[worker] - before[worker]) / chunk for worker in after)
-    print(f"idle {before}, after {after}: {grown:.2f} chunks of {chunk} bytes")  # noqa: T201
-    assert max(after.values()) < limit
+
+
+@pytest.mark.slow
+@HAS_PEAK
+def test_sorts_larger_than_memory(large: tuple[Path, Client], tmp_path: Path) -> None:
+    path, client = large
+    small = vd.from_npy(path, chunks=2**20)[: 2**21]
+    vd.sort(small, folder=tmp_path / "small").compute()
+    with bounded(client, 7):
+        found = vd.sort(vd.from_npy(path, chunks=CHUNK // 4), folder=tmp_path / "runs")
+        da.to_npy_stack(str(tmp_path / "sorted"), found)
+        parts = [np.load(tmp_path / "sorted" / f"{n}.npy", mmap_mode="r") for n in range(GIB // CHUNK)]
+        assert np.array_equal(np.concatenate(parts), np.sort(np.load(path)))
 
 
 def peak() -> int:

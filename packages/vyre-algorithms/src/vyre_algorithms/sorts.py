@@ -194,7 +194,10 @@ def by_digits(
         return launch(_serial(*shape), {"keys": keys}, 1, backend)["found"]
     varying = varying_bits(keys) if chosen is SortBackend.NARROW_RADIX else (1 << bits_type(dtype).bits) - 1
     digits = _digits(varying, KeyOrder.of(dtype), bits_type(dtype).bits)
-    return run_graph(_record_sort, (*shape, array.size, length, digits), {"keys": keys}, backend)["found"]
+    # Large arrays run without a compiled graph, which would keep three times their memory for each size.
+    return run_graph(_record_sort, (*shape, array.size, length, digits), {"keys": keys}, backend, is_short=True)[
+        "found"
+    ]
 
 
 def _digits(varying: int, order: KeyOrder, bits: int) -> tuple[int, ...]:

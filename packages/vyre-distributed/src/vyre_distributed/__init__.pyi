@@ -6,24 +6,17 @@ from .chunked import (
     bincount as bincount,
     exact_sum as exact_sum,
     histogram as histogram,
-    map_blocks as map_blocks,
-    map_overlap as map_overlap,
     max as max,
     min as min,
     prod as prod,
     sum as sum,
 )
 from .files import from_npy as from_npy
-from .ordered import (
-    cumprod as cumprod,
-    cumsum as cumsum,
-    matmul as matmul,
-    scan as scan,
-    sort as sort,
-    top_k as top_k,
-    unique as unique,
-)
+from .mapped import map_blocks as map_blocks
+from .matrix import matmul as matmul
+from .overlap import map_overlap as map_overlap
 from .registrations import registration as registration
+from .scans import cumprod as cumprod, cumsum as cumsum, scan as scan
 from .seen import ClusterActivity as ClusterActivity, TaskCost as TaskCost, trace_workers as trace_workers
 from .shards import (
     Shard as Shard,
@@ -32,3 +25,4 @@ from .shards import (
     SplitRefusal as SplitRefusal,
     find_sharding as find_sharding,
 )
+from .sorts import sort as sort, top_k as top_k, unique as unique

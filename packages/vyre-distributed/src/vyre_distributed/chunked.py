@@ -1,101 +1,31 @@
-"""Programs and algorithms over chunked arrays: `dask.array` in, `dask.array` out, lazily.
+"""Reductions and counts of chunked arrays: `dask.array` in, `dask.array` out, lazily.
 
 Each chunk is a task that runs on the local backend of a worker, or of this process where Dask's threads run tasks. The
-results of reductions do not depend on the chunks: the array is one sequence in row-major order, which is combined in
+results do not depend on the chunks: the array is one sequence in row-major order, which is combined in
 the order of the fixed tree of `vyre_algorithms`, whose blocks chunks are made to hold whole.
 """
 
 from __future__ import annotations
 
 import builtins
-import math
-from collections.abc import Mapping, Sequence
-from copy import copy
+from collections.abc import Sequence
 from typing import Any
 
 import dask.array as da
 import numpy as np
-import numpy.typing as npt
 
 import vyre_algorithms
 from vyre_algorithms.arguments import as_dtype, type_of
 from vyre_algorithms.exact import CELLS, long_accumulator, rounded
 from vyre_algorithms.monoids import reduction_of, sum_type
 from vyre_algorithms.tree import BLOCK, reduce_blocks, reduce_sequence
-from vyre_distributed.worker import decoded, local_backend
-from vyre_driver.backend.config import DEFAULT_CONFIG
-from vyre_driver.errors import InvalidInput, InvalidLaunch
-from vyre_driver.plan.axes import given_shapes, shaped_launch
-from vyre_driver.plan.launch import validated
-from vyre_driver.plan.programs import HasProgram
+from vyre_distributed.mapped import Array, require_sizes
+from vyre_distributed.worker import local_backend
+from vyre_driver.errors import InvalidInput
 from vyre_foundation.dtype import DType, bool_
-from vyre_foundation.ir.buffer import Buffer
-from vyre_foundation.ir.program import Program
-from vyre_foundation.ir.shapes import LAUNCH_SHAPE, Shapes
-
-Array = npt.NDArray[Any]
 
 LAST = 1 << 20
 """States of blocks that one task combines: whole blocks of them."""
-
-
-def map_blocks(
-    program: Program | HasProgram, *arrays: Any, chunks: Any = None, drop_axis: Any = (), new_axis: Any = None
-) -> da.Array:
-    """Run a program over each chunk.
-
-    Args:
-        program: A program or a kernel with one output.
-        *arrays: One for each input, in binding order. Of a `dask.array` each launch gets one chunk; arrays of one shape
-            get the chunks of the first. A NumPy array, or a number, goes whole to every launch. If buffers are declared
-            with shapes, chunks have these shapes, and give the grid of their launch.
-        chunks: The chunks of the result, where they are not those of the first chunked array.
-        drop_axis: Axes that the result does not have, as for `dask.array.map_blocks`.
-        new_axis: Axes that it has beside, likewise.
-
-    Returns:
-        An array of the type of the output. Nothing runs until it is computed.
-
-    Raises:
-        InvalidInput: An array, which the error names, is missing, or of another type or shape.
-        InvalidLaunch: The program has no output, or several.
-    """
-    runnable = _program_of(program)
-    chunked, constants = _given(runnable, arrays)
-    found: da.Array = da.map_blocks(
-        _run, *chunked.values(), chunks=chunks, drop_axis=list(drop_axis), new_axis=new_axis,
-        wire=runnable.encode(), shapes=runnable.shapes, names=tuple(chunked), constants=constants, **_typed(runnable),
-    )  # fmt: skip
-    return found
-
-
-def map_overlap(
-    program: Program | HasProgram, *arrays: Any, depth: int | Mapping[int, int], boundary: Any = 0
-) -> da.Array:
-    """Run a program over each chunk with a halo of its neighbours.
-
-    Args:
-        program: A program or a kernel with one output, of the shape of its chunked inputs.
-        *arrays: As for `map_blocks`.
-        depth: The width of the halo in elements, for all axes or by axis.
-        boundary: What is beyond the ends of the array, as for `dask.array.map_overlap`: a number, ``"reflect"``,
-            ``"nearest"``, ``"periodic"``; or ``"none"``, so that the chunks there have no halo on that side.
-
-    Returns:
-        An array of the type of the output and the shape of the first chunked array. Launches compute the halo, too, and
-        that part is dropped.
-
-    Raises:
-        InvalidInput: An array, which the error names, is missing, or of another type or shape.
-        InvalidLaunch: The program has no output, or several.
-    """
-    runnable = _program_of(program)
-    chunked, constants = _given(runnable, arrays)
-    found: da.Array = da.map_overlap(
-        _run, *chunked.values(), depth=depth, boundary=boundary, align_arrays=False,
-        wire=runnable.encode(), shapes=runnable.shapes, names=tuple(chunked), constants=constants, **_typed(runnable),
-    )  # fmt: skip
-    return found
 
 
 def sum(x: da.Array, /, axis: int | None = None, *, dtype: object = None) -> da.Array:
@@ -197,64 +127,6 @@ def bincount(x: da.Array, /, *, length: int) -> da.Array:
 # ── what is built ──
 
 
-def _program_of(given: Program | HasProgram) -> Program:
-    program = given if isinstance(given, Program) else given.program
-    validated(program)
-    if len(program.outputs) != 1:
-        names = ", ".join(buffer.name for buffer in program.outputs) or "none"
-        got, fix = f"{len(program.outputs)} ({names})", "map one program for each output"
-        raise InvalidLaunch("output", needed="a program with one output", got=got, fix=fix)
-    return program
-
-
-def _given(program: Program, arrays: Sequence[Any]) -> tuple[dict[str, da.Array], dict[str, Array]]:
-    """The chunked inputs, in the chunks of the first, and the others; by name."""
-    added = () if program.shapes is None else (LAUNCH_SHAPE, *program.shapes.zeros)
-    inputs = [buffer for buffer in program.inputs if buffer.name not in added]
-    if len(arrays) != len(inputs):
-        names = ", ".join(buffer.name for buffer in inputs)
-        raise InvalidInput(names, needed=f"{len(inputs)} arrays in binding order", got=f"{len(arrays)}")
-    chunked: dict[str, da.Array] = {}
-    constants: dict[str, Array] = {}
-    for buffer, array in zip(inputs, arrays, strict=True):
-        if isinstance(array, da.Array):
-            chunked[buffer.name] = _chunk_like(buffer, array, next(iter(chunked.values()), array))
-        else:
-            constants[buffer.name] = _constant(buffer, array)
-    if not chunked:
-        raise InvalidInput(
-            inputs[0].name if inputs else "arrays",
-            needed="a dask.array",
-            got="none among the arrays",
-            fix="make one with dask.array.from_array, or run the program as it is",
-        )
-    return chunked, constants
-
-
-def _chunk_like(buffer: Buffer, array: da.Array, first: da.Array) -> da.Array:
-    if array.dtype != buffer.dtype.numpy:
-        fix = f"convert it with .astype({buffer.dtype.numpy.name!r})"
-        raise InvalidInput(buffer.name, needed=f"an array of {buffer.dtype}", got=f"one of {array.dtype}", fix=fix)
-    if array.shape != first.shape:
-        raise InvalidInput(buffer.name, needed=f"the shape {first.shape}", got=f"{array.shape}")
-    chunked: da.Array = array.rechunk(first.chunks)
-    return chunked
-
-
-def _constant(buffer: Buffer, value: object) -> Array:
-    if isinstance(value, (bool, int, float)):
-        return np.array([value], buffer.dtype.numpy)
-    if not isinstance(value, np.ndarray) or value.dtype != buffer.dtype.numpy:
-        got = f"one of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
-        raise InvalidInput(buffer.name, needed=f"a number, or an array of {buffer.dtype}", got=got)
-    return value
-
-
-def _typed(program: Program) -> dict[str, Any]:
-    dtype = program.outputs[0].dtype.numpy
-    return {"dtype": dtype, "meta": np.empty(0, dtype), "token": program.name}
-
-
 def empty(x: object) -> Array:
     """No elements, of the type of a chunked array."""
     if not isinstance(x, da.Array):
@@ -269,8 +141,7 @@ def _sum_type(x: da.Array, dtype: object) -> DType:
 
 def sequence(x: da.Array) -> da.Array:
     """All elements in row-major order, in chunks of whole blocks."""
-    if math.isnan(x.size):
-        raise InvalidInput("x", needed="chunks of known sizes", got="others", fix="call x.compute_chunk_sizes()")
+    require_sizes(x)
     flat = x.reshape(-1)
     size = builtins.max(flat.chunks[0], default=1)
     chunks: da.Array = flat.rechunk(-(-size // BLOCK) * BLOCK)
@@ -329,20 +200,6 @@ def _counts(x: da.Array, task: Any, bins: int, **options: Any) -> da.Array:
 
 
 # ── what runs on workers ──
-
-
-def _run(
-    *chunks: Array, wire: bytes, shapes: Shapes | None, names: Sequence[str], constants: Mapping[str, Array]
-) -> Array:
-    """Launch a program over one chunk of each array."""
-    given = {name: np.ascontiguousarray(chunk) for name, chunk in zip(names, chunks, strict=True)} | dict(constants)
-    if shapes is None:
-        return next(iter(local_backend().dispatch_arrays(decoded(wire), given).values()))
-    program = copy(decoded(wire)).with_shapes(shapes)
-    shaped = shaped_launch(program, given_shapes(shapes, given), DEFAULT_CONFIG, given)
-    given |= {**shaped.constants, **{name: np.zeros(shape, dtype) for name, shape, dtype in shaped.zeros}}
-    ((name, output),) = local_backend().dispatch_arrays(program, given, shaped.config).items()
-    return output.reshape(shaped.results.get(name, output.shape))
 
 
 def _blocks(chunk: Array, *, operation: str, given: Any, result: Any, of_states: bool) -> Array:

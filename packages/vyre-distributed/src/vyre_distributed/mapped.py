@@ -1,0 +1,192 @@
+"""Programs over the chunks of arrays: `dask.array` in, `dask.array` out, lazily."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import dask.array as da
+import numpy as np
+import numpy.typing as npt
+
+from vyre_distributed.worker import decoded, local_backend
+from vyre_driver.backend.config import DEFAULT_CONFIG
+from vyre_driver.errors import InvalidInput, InvalidLaunch
+from vyre_driver.plan.axes import given_shapes, shaped_launch
+from vyre_driver.plan.launch import validated
+from vyre_driver.plan.programs import HasProgram
+from vyre_foundation.ir.buffer import Buffer
+from vyre_foundation.ir.program import Program
+from vyre_foundation.ir.shapes import LAUNCH_SHAPE, Shapes
+from vyre_foundation.wire import decode
+
+Array = npt.NDArray[Any]
+
+
+def map_blocks(
+    program: Program | HasProgram, *arrays: Any, chunks: Any = None, drop_axis: Any = (), new_axis: Any = None
+) -> da.Array:
+    """Run a program over each chunk.
+
+    Args:
+        program: A program or a kernel with one output.
+        *arrays: One for each input, in binding order. Of a `dask.array` each launch gets one chunk; arrays of one shape
+            get the chunks of the first. A NumPy array, or a number, goes whole to every launch. If buffers are declared
+            with shapes, chunks have these shapes, and give the grid of their launch.
+        chunks: The chunks of the result, where they are not those of the first chunked array.
+        drop_axis: Axes that the result does not have, as for `dask.array.map_blocks`.
+        new_axis: Axes that it has beside, likewise.
+
+    Returns:
+        An array of the type of the output. Nothing runs until it is computed.
+
+    Raises:
+        InvalidInput: An array, which the error names, is missing, or of another type or shape.
+        InvalidLaunch: The program has no output, or several.
+    """
+    runnable = program_of(program)
+    task, inputs = over_chunks(runnable, arrays)
+    dtype = runnable.outputs[0].dtype.numpy
+    found: da.Array = da.map_blocks(
+        task, *inputs, chunks=chunks, drop_axis=list(drop_axis), new_axis=new_axis, token=runnable.name,
+        dtype=dtype, meta=np.empty(0, dtype),
+    )  # fmt: skip
+    return found
+
+
+# ── what is built ──
+
+
+def program_of(given: Program | HasProgram) -> Program:
+    """A program, or that of a kernel, with one output."""
+    program = given if isinstance(given, Program) else given.program
+    validated(program)
+    if len(program.outputs) != 1:
+        names = ", ".join(buffer.name for buffer in program.outputs) or "none"
+        got, fix = f"{len(program.outputs)} ({names})", "map one program for each output"
+        raise InvalidLaunch("output", needed="a program with one output", got=got, fix=fix)
+    return program
+
+
+def over_chunks(program: Program, arrays: Sequence[Any]) -> tuple[ChunkProgram, list[da.Array]]:
+    """The program as a task, and the chunked arrays whose chunks it takes, in the chunks of the first."""
+    added = () if program.shapes is None else (LAUNCH_SHAPE, *program.shapes.zeros)
+    inputs = [buffer for buffer in program.inputs if buffer.name not in added]
+    if len(arrays) != len(inputs):
+        names = ", ".join(buffer.name for buffer in inputs)
+        raise InvalidInput(names, needed=f"{len(inputs)} arrays in binding order", got=f"{len(arrays)}")
+    chunked: dict[str, da.Array] = {}
+    constants: dict[str, Array] = {}
+    for buffer, array in zip(inputs, arrays, strict=True):
+        if isinstance(array, da.Array):
+            chunked[buffer.name] = _chunk_like(buffer, array, next(iter(chunked.values()), array))
+        else:
+            constants[buffer.name] = _constant(buffer, array)
+    if not chunked:
+        raise InvalidInput(
+            inputs[0].name if inputs else "arrays",
+            needed="a dask.array",
+            got="none among the arrays",
+            fix="make one with dask.array.from_array, or run the program as it is",
+        )
+    return ChunkProgram.of(program, tuple(chunked), constants), list(chunked.values())
+
+
+def _chunk_like(buffer: Buffer, array: da.Array, first: da.Array) -> da.Array:
+    if array.dtype != buffer.dtype.numpy:
+        fix = f"convert it with .astype({buffer.dtype.numpy.name!r})"
+        raise InvalidInput(buffer.name, needed=f"an array of {buffer.dtype}", got=f"one of {array.dtype}", fix=fix)
+    if array is first:
+        return array
+    require_sizes(array, buffer.name)
+    require_sizes(first)
+    if array.shape != first.shape:
+        raise InvalidInput(buffer.name, needed=f"the shape {first.shape}", got=f"{array.shape}")
+    chunked: da.Array = array.rechunk(first.chunks)
+    return chunked
+
+
+def require_sizes(x: da.Array, name: str = "x") -> None:
+    """Refuse an array whose chunks have unknown sizes, as those of a selection by a mask."""
+    if math.isnan(x.size):
+        raise InvalidInput(name, needed="chunks of known sizes", got="others", fix=f"call {name}.compute_chunk_sizes()")
+
+
+def _constant(buffer: Buffer, value: object) -> Array:
+    if isinstance(value, (bool, int, float)):
+        return np.array([value], buffer.dtype.numpy)
+    if not isinstance(value, np.ndarray) or value.dtype != buffer.dtype.numpy:
+        got = f"one of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
+        raise InvalidInput(buffer.name, needed=f"a number, or an array of {buffer.dtype}", got=got)
+    return value
+
+
+def each_chunk(
+    task: Callable[..., Array], x: da.Array, dtype: Any, chunks: Any, *others: Any, **options: Any
+) -> da.Array:
+    """A task over each chunk, with its name."""
+    name = task.__name__.strip("_")
+    found: da.Array = da.map_blocks(
+        task, x, *others, chunks=chunks, dtype=dtype, meta=np.empty((0,) * len(chunks), dtype), token=name, **options
+    )
+    return found
+
+
+def along(task: Callable[..., Array], x: da.Array, axis: int, dtype: Any, **options: Any) -> da.Array:
+    """A task over chunks that hold an axis whole, with its number; in the chunks of `x`."""
+    rows = x.rechunk({axis: -1})
+    found: da.Array = each_chunk(task, rows, dtype, rows.chunks, axis=axis, **options).rechunk(x.chunks)
+    return found
+
+
+# ── what runs on workers ──
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkProgram:
+    """A program that a task runs over one chunk of each chunked array.
+
+    Attributes:
+        wire: The program.
+        shapes: Those that its buffers are declared with: the arguments of `Shapes`, as they are a key of a cache.
+        names: The inputs that are chunks, in order.
+        constants: The others.
+    """
+
+    wire: bytes
+    shapes: tuple[Any, ...] | None
+    names: tuple[str, ...]
+    constants: Mapping[str, Array]
+
+    @classmethod
+    def of(cls, program: Program, names: tuple[str, ...], constants: Mapping[str, Array]) -> ChunkProgram:
+        """The task of a program."""
+        shapes = program.shapes
+        if shapes is None:
+            return cls(program.encode(), None, names, constants)
+        buffers = tuple(shapes.buffers.items())
+        return cls(
+            program.encode(), (buffers, shapes.launch, shapes.passed, shapes.zeros, shapes.numbers), names, constants
+        )
+
+    def __call__(self, *chunks: Array) -> Array:
+        """Launch it over one chunk of each array."""
+        given = {name: np.asarray(chunk, order="C") for name, chunk in zip(self.names, chunks, strict=True)}
+        given.update(self.constants)
+        if self.shapes is None:
+            return next(iter(local_backend().dispatch_arrays(decoded(self.wire), given).values()))
+        program, shapes = _with_shapes(self.wire, *self.shapes)
+        shaped = shaped_launch(program, given_shapes(shapes, given), DEFAULT_CONFIG, given)
+        given |= {**shaped.constants, **{name: np.zeros(shape, dtype) for name, shape, dtype in shaped.zeros}}
+        ((name, output),) = local_backend().dispatch_arrays(program, given, shaped.config).items()
+        return output.reshape(shaped.results.get(name, output.shape))
+
+
+@lru_cache(256)
+def _with_shapes(wire: bytes, buffers: tuple[Any, ...], *rest: Any) -> tuple[Program, Shapes]:
+    """One program for all tasks, so that launches after the first are prepared."""
+    shapes = Shapes(dict(buffers), *rest)
+    return decode(wire).with_shapes(shapes), shapes
