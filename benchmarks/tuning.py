@@ -1,8 +1,10 @@
 """How near the tuner comes to an exhaustive search, in which part of its time; and whether routes are the best.
 
-`python benchmarks/tuning.py` prints both. The exhaustive search runs every workgroup size of the forms 2**n and
-3 * 2**n that is proven not to matter, on every queue, in `SAMPLES` interleaved rounds. With
-``VYRE_CACHE=off`` both compile.
+`python benchmarks/tuning.py` prints both. The exhaustive search compiles every workgroup size of the forms 2**n and
+3 * 2**n that is proven not to matter, on every queue, and runs all in `SAMPLES` interleaved rounds. With
+``VYRE_CACHE=off`` both compile. Both begin with a program that runs: its present launch is compiled, and has run.
+
+`--sizes` adds rows in which the programs are written for other workgroups, where that is proven not to matter.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import argparse
 import statistics
 import time
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -53,37 +56,56 @@ def exhaustive(engine: Tunable, work: Program, inputs: list[Any], config: Dispat
     return {choice: statistics.median(found) for choice, found in zip(choices, times, strict=True)}
 
 
-def search(names: list[str], backend: str) -> None:
-    """Print a row for each workload."""
+def search(names: list[str], backend: str, sizes: list[int]) -> None:
+    """Print a row for each workload, and for each other size that it may be written for."""
     engine = innermost(backend_for(backend))
     assert isinstance(engine, EngineBackend)
-    print(f"{'workload':16} {'launches':>8} {'best µs':>9} {'taken µs':>9} {'ratio':>6} {'time':>6}")
+    print(f"{'workload':24} {'launches':>8} {'best µs':>9} {'taken µs':>9} {'ratio':>6} {'tuner ms':>9} {'part':>6}")
     for name in names:
         work = WORKLOADS[name].make(WORKLOADS[name].size // 32)
-        config, arrays = DispatchConfig(grid_override=work.grid), dict(work.inputs)
-        arrays = dict(zip((b.name for b in work.program.inputs), arrays.values(), strict=True))
-        inputs = list(ordered_inputs(work.program, arrays))
-        bucket = size_bucket([given.nbytes for given in inputs], config)
-        engine.take_choice(work.program, bucket, LaunchChoice())
-        started = time.perf_counter()
-        report = tune_launches(engine, work.program, arrays, config)
-        between = time.perf_counter()
-        fresh = engine.opened_again()
-        found = exhaustive(fresh, work.program, inputs, config)
-        fresh.shutdown()
-        ends = time.perf_counter()
-        # Both once more, in turns: what the tuner took, and the best of all.
-        best = min(found, key=found.__getitem__)
-        with ExitStack() as stack:
-            clocks = []
-            for choice in (report.choice, best):
-                pipeline = engine.pipeline_for_trial(work.program, config, choice)
-                stack.callback(pipeline.close)
-                clocks.append(clock_of(partial(pipeline.dispatch, inputs)))
-            turns = [[clock() for clock in clocks] for _ in range(SAMPLES)]
-            taken, least = (statistics.median(times) for times in zip(*turns, strict=True))
-        part = (between - started) / (ends - between)
-        print(f"{name:16} {len(found):8} {least / 1e3:9.1f} {taken / 1e3:9.1f} {taken / least:6.2f} {part:6.2f}")
+        config, given = DispatchConfig(grid_override=work.grid), list(work.inputs.values())
+        arrays = dict(zip((b.name for b in work.program.inputs), given, strict=True))
+        _compare(engine, name, work.program, arrays, config)
+        plan = plan_launch(work.program, [array.nbytes for array in arrays.values()], config)
+        for width in sizes:
+            size = (width, *work.program.workgroup_size[1:])
+            other = None if size == work.program.workgroup_size else resized(plan, config, size)
+            if other is not None:
+                written = replace(work.program, workgroup_size=size)
+                _compare(engine, f"{name}, {width} wide", written, arrays, other.replace(workgroup_override=None))
+
+
+def _compare(
+    engine: EngineBackend, name: str, work: Program, arrays: dict[str, np.ndarray], config: DispatchConfig
+) -> None:
+    """Print a row: what the tuner takes beside the best launch, in which part of the time of the exhaustive search."""
+    inputs = list(ordered_inputs(work, arrays))
+    bucket = size_bucket([given.nbytes for given in inputs], config)
+    engine.take_choice(work, bucket, LaunchChoice())
+    fresh = engine.opened_again()
+    for opened in (engine, fresh):
+        opened.dispatch(work, inputs, config)
+    started = time.perf_counter()
+    report = tune_launches(engine, work, arrays, config)
+    between = time.perf_counter()
+    found = exhaustive(fresh, work, inputs, config)
+    ends = time.perf_counter()
+    fresh.shutdown()
+    # Both once more, in turns: what the tuner took, and the best of all.
+    best = min(found, key=found.__getitem__)
+    with ExitStack() as stack:
+        clocks = []
+        for choice in (report.choice, best):
+            pipeline = engine.pipeline_for_trial(work, config, choice)
+            stack.callback(pipeline.close)
+            clocks.append(clock_of(partial(pipeline.dispatch, inputs)))
+        turns = [[clock() for clock in clocks] for _ in range(SAMPLES)]
+        taken, least = (statistics.median(times) for times in zip(*turns, strict=True))
+    took, part = 1e3 * (between - started), (between - started) / (ends - between)
+    print(
+        f"{name:24} {len(found):8} {least / 1e3:9.1f} {taken / 1e3:9.1f} {taken / least:6.2f} {took:9.1f} {part:6.3f}",
+        flush=True,
+    )
 
 
 def routes(backends: list[str]) -> None:
@@ -107,8 +129,10 @@ def routes(backends: list[str]) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--backend", default="cpu")
-    parser.add_argument("--backends", nargs="*", default=["cpu", "opencl"])
-    parser.add_argument("workloads", nargs="*", default=["saxpy", "polynomial", "escape time", "hash chain"])
+    parser.add_argument("--backends", nargs="*", default=["cpu", "opencl"], help="those of the routes; none: no routes")
+    parser.add_argument("--sizes", nargs="*", type=int, default=[])
+    parser.add_argument("workloads", nargs="*", default=list(WORKLOADS))
     given = parser.parse_args()
-    search(given.workloads, given.backend)
-    routes(given.backends)
+    search(given.workloads, given.backend, given.sizes)
+    if given.backends:
+        routes(given.backends)

@@ -98,11 +98,12 @@ def test_a_loop_with_a_flag() -> None:
         g.dispatch(DOWN, left=left)
     g.output("left", left)
     run = g.compile("cpu")
-    for start in (3, 5, 3):
+    # The words of the loop, and batches of iterations of two launches: 1 + 2, then 3 + 1 + 2, then 3.
+    for start, launches, waits in ((3, 7, 2), (5, 13, 3), (3, 7, 1)):
         before = run.backend.backend_metric_snapshot()
         assert run.run(left=np.array([start], np.uint32))["left"] == [0]
         spent = costs(run.backend, before)
-    assert (spent["launches"], spent["waits"]) == (7, 2)  # the word of the loop, and 1 + 2 iterations of two launches
+        assert (spent["launches"], spent["waits"]) == (launches, waits)
 
 
 def test_types_of_outputs() -> None:

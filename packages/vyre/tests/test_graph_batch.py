@@ -14,7 +14,7 @@ from vyre_driver.observe.live import backend_for
 from vyre_driver.schedule.compiled import compile_graph
 from vyre_driver.testing.graphs import programs
 from vyre_foundation.build import program
-from vyre_foundation.dtype import u32
+from vyre_foundation.dtype import DType, bool_, f16, f32, u32, u64
 from vyre_foundation.ir.program import Program
 from vyre_foundation.text import print_program
 
@@ -82,6 +82,34 @@ def test_launches_give_what_dispatches_give(backend: str, kind: str, count: int,
     for row in range(3):
         (expected,) = opened.dispatch(each, [x[step * row : step * row + count]])
         assert outputs[f"y{row}"].tobytes() == bytes(expected)
+
+
+@pytest.mark.parametrize("dtype", [u32, f32, f16, u64, bool_], ids=str)
+@pytest.mark.parametrize("backend", ["reference", "cpu"])
+def test_gathers_stay_in_their_parts(backend: str, dtype: DType) -> None:
+    """An index outside of a member's part gives 0, also where another member has an element. No load is guarded."""
+    with program("gather", workgroup_size=32) as p:
+        x, at = p.read("x", dtype), p.read("at", u32)
+        out = p.write("out", dtype, like=at)
+        out[p.global_id(0)] = x[at[p.global_id(0)]]
+    g = GraphRecorder("gathers")
+    x, at = g.input("x", dtype, 3 * COUNT), g.input("at", u32, 3 * COUNT)
+    for start in range(0, 3 * COUNT, COUNT):
+        part = slice(start, start + COUNT)
+        g.output(f"y{start}", g.dispatch(p.build(), x=x[part], at=at[part])["out"])
+    flat = batch(flatten(g.build()))
+    (node,) = flat.graph.nodes
+    assert isinstance(node, DispatchNode)
+    assert "x[min(" in print_program(node.program)
+    words = np.arange(1, 3 * COUNT + 1).astype(dtype.numpy)
+    where = np.random.default_rng(1).integers(0, 2 * COUNT, 3 * COUNT, dtype=np.uint32)
+    where[::7] = 2**32 - 1 - where[::7]
+    with compile_graph(g.build(), backend_for(backend)) as run:
+        outputs = run.run(x=words, at=where)
+    for start in range(0, 3 * COUNT, COUNT):
+        own, index = words[start : start + COUNT], where[start : start + COUNT]
+        expected = np.where(index < COUNT, own[np.minimum(index, COUNT - 1)], np.zeros((), own.dtype))
+        assert outputs[f"y{start}"].tobytes() == expected.tobytes()
 
 
 def test_buffers_of_their_own_are_one_transfer() -> None:

@@ -8,7 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from vyre_driver.backend.resources import ResidentDispatchStep
 from vyre_driver.device.queue import Queue
+from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.pipeline.settings import CacheMode, CacheSettings
 from vyre_driver.pipeline.signature import DeviceSignature, DeviceSignatureTable
 from vyre_driver.pipeline.store import DiskStore
@@ -149,3 +151,64 @@ def test_a_rate_that_cannot_be_believed_is_forgotten(tmp_path: Path, kept: bytes
     known.put(DeviceSignature(device, f"ns for a unit of estimate {ESTIMATE}"), kept)
     assert Rate.of(known, device).ns_per_unit == NS_PER_UNIT
     store.close()
+
+
+# ── sequences ──
+
+
+class Repeated:
+    """A sequence that doubles `a` into `b`, and `b` into `a`, over and over."""
+
+    def __init__(self, backend: EngineBackend) -> None:
+        self.backend, self.x = backend, np.arange(8, dtype=np.uint32)
+        self.a, self.b = backend.allocate_resident(32), backend.allocate_resident(32)
+        source = doubling()
+        self.steps = [
+            ResidentDispatchStep(program=source, resources=pair) for pair in ((self.a, self.b), (self.b, self.a))
+        ]
+
+    def run(self, times: int) -> None:
+        self.backend.upload_resident(self.a, self.x)
+        self.backend.dispatch_resident_repeated_sequence_read_ranges_into([], self.steps, times, [], [])
+        assert bytes(self.backend.download_resident(self.a)) == (self.x * 4**times).tobytes()
+
+
+def test_a_sequence_takes_the_queue_that_was_measured(wide: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each number of repetitions is measured by itself."""
+    seen: dict[int, int] = {}
+
+    def took(choice: QueueChoice, ns: int) -> bool:
+        assert ns > 0
+        seen[id(choice)] = seen.get(id(choice), 0) + 1
+        choice.verdict, choice.is_watching = replace(choice.verdict, queue=1), seen[id(choice)] < 2
+        return True
+
+    monkeypatch.setattr(QueueChoice, "took", took)
+    repeated = Repeated(wide.backend)
+    for times in (2, 2, 2, 3, 2):
+        repeated.run(times)
+    (port,) = wide.ports
+    assert port.queues == [0] * 4 + [1] * 8 + [0] * 6 + [1] * 4
+    assert sorted(seen.values()) == [1, 2]  # a choice that is settled is not timed
+    assert wide.backend.backend_metric_snapshot()["compiles"] == 2
+
+
+def test_a_sequence_is_measured_for_few_numbers_of_repetitions_and_steps(
+    wide: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repeated = Repeated(wide.backend)
+    for times in range(1, 15):
+        repeated.run(times)
+    monkeypatch.setattr("vyre_driver.engine.sequence.MOST_CHOICES", 2)
+    monkeypatch.setattr("vyre_driver.engine.sequence.MOST_MEASURED", 1)
+    monkeypatch.setattr(QueueChoice, "took", lambda choice, ns: pytest.fail("it is measured"))
+    repeated.run(15)
+    Repeated(wide.backend).run(2)
+
+
+def test_the_rate_of_single_dispatches_learns_nothing_from_sequences(wide: SimpleNamespace) -> None:
+    repeated = Repeated(wide.backend)
+    for _ in range(2 * RUNS):
+        repeated.run(2)
+    with wide.backend.session() as device:
+        assert device.rate.ns_per_unit == NS_PER_UNIT

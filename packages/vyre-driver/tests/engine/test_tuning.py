@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,13 +14,16 @@ import numpy as np
 import pytest
 
 from vyre_driver.backend.config import DispatchConfig
+from vyre_driver.device.queue import Queue
 from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.errors import UnsupportedFeature
+from vyre_driver.legalization.target import Groups
 from vyre_driver.pipeline.settings import CacheMode, CacheSettings
 from vyre_driver.pipeline.signature import DeviceSignatureTable
 from vyre_driver.pipeline.store import DiskStore
 from vyre_driver.plan.launch import LaunchPlan
 from vyre_driver.testing.fake_port import FakePort
+from vyre_driver.testing.target import generous_profile, generous_target
 from vyre_driver.tune.choice import LaunchChoice, LaunchChoices, size_bucket
 from vyre_driver.tune.programs import tune_program
 from vyre_driver.tune.tuner import tune_launches
@@ -119,10 +123,39 @@ def test_sizes_that_could_matter_are_tried_only_if_the_caller_answers_for_them(b
     assert len(declared.trials) == 2
 
 
+def test_nothing_is_run_where_no_other_launch_is_worth_a_trial(machine: Machine) -> None:
+    target = replace(generous_target(), groups=Groups.LOOPS)
+    made = EngineBackend("fake", lambda: FakePort(machine.evaluate, spelled=target))
+    many = np.arange(2**14, dtype=np.uint32)
+    report = tune_launches(made, doubling(256), {"a": many})
+    assert machine.sizes == []
+    assert [(trial.samples, trial.verdict) for trial in report.trials] == [(0, "taken: no other is worth a trial")]
+    assert str(report).endswith("workgroups are loops, and 256 × 1 × 1 are long enough and divide evenly")
+    tuned = tune_launches(made, doubling(4), {"a": many})
+    assert set(machine.sizes) == {4, 128}
+    assert [trial.choice.workgroup_size for trial in tuned.trials] == [None, (128, 1, 1)]
+    made.shutdown()
+
+
+@pytest.mark.parametrize(("launch_ns", "compiled"), [(1e9, 1), (1e3, 2)])
+def test_a_queue_that_cannot_be_faster_is_not_compiled_for(machine: Machine, launch_ns: float, compiled: int) -> None:
+    queues = (Queue(name="caller"), Queue(name="pool", workers=8, launch_ns=launch_ns))
+    ports = [FakePort(machine.evaluate, profile=replace(generous_profile(), queues=queues))]
+    made = EngineBackend("fake", ports.pop)
+    with program("once", 4) as p:
+        a = p.read("a", u32)
+        p.write("out", u32, like=a)[p.global_id(0)] = a[p.global_id(0) + p.workgroup_id(0) * 0] * 2
+    report = tune_launches(made, p.build(), {"a": A})
+    assert made.backend_metric_snapshot()["compiles"] == compiled
+    assert report.choice.queue in ("caller", "pool")  # the engine need not find it out again
+    made.shutdown()
+
+
 def test_a_report_can_be_read(backend: EngineBackend) -> None:
     report = str(tune_launches(backend, doubling(), {"a": A}))
     assert report.startswith("'doubling' on")
     assert "workgroups of 32 × 1 × 1: " in report
+    assert report.endswith("each size fills a subgroup")
 
 
 def test_choices_survive_the_process(tmp_path: Path) -> None:

@@ -21,13 +21,16 @@ def evaluate(plan: LaunchPlan, memory: Mapping[str, memoryview]) -> None:
     name = plan.program.name
     types = {buffer.name: buffer.dtype.numpy for buffer in plan.program.buffers}
     arrays: dict[str, Any] = {key: np.frombuffer(view, types[key]) for key, view in memory.items()}
-    if name.startswith("clear_unless"):
-        arrays["go"][0] &= arrays["flag"][arrays["at"][0]] != 0
-    elif name.startswith("begin_loop"):
-        arrays["go"][0], arrays["flag"][arrays["at"][0]] = 1, 0
-    elif name.startswith("take_flag"):
-        arrays["go"][0] &= arrays["flag"][arrays["at"][0]] != 0
-        arrays["flag"][arrays["at"][0]] = 0
+    if name.startswith(("start_loop", "begin_loop")):
+        arrays["go"][:] = 1, 0
+        if "flag" in arrays:
+            arrays["flag"][arrays["at"][0]] = 0
+    elif name.startswith(("clear_unless", "take_flag")):
+        if arrays["go"][0]:
+            arrays["go"][1] += 1
+            arrays["go"][0] = arrays["flag"][arrays["at"][0]] != 0
+            if name.startswith("take_flag"):
+                arrays["flag"][arrays["at"][0]] = 0
     elif "go" in arrays and not arrays["go"][0]:
         return
     elif name.startswith("copy"):

@@ -23,6 +23,7 @@ from vyre_driver.errors import (
 from vyre_driver.graph.evaluate import evaluate as evaluate_graph
 from vyre_driver.graph.record import GraphRecorder
 from vyre_driver.observe.graphs import check_graph
+from vyre_driver.policy.loop import batches
 from vyre_driver.schedule.compiled import compile_graph
 from vyre_driver.testing.graphs import programs, random_graph
 from vyre_driver.testing.mock import MockBackend
@@ -74,6 +75,27 @@ def test_a_loop_with_a_flag_is_run_in_batches(backend: ArrayBackend) -> None:
     assert run.run(left=np.array([5], np.uint32))["left"] == [0]
     assert backend.log.count("sequence") == 3  # 1, 2 and 4 iterations
     assert run.loops["repeat"].is_batched
+
+
+def test_a_loop_begins_with_as_many_iterations_as_before(backend: ArrayBackend) -> None:
+    g = GraphRecorder("loop")
+    left = g.input("left", u32, 1)
+    with g.repeat(1000, until_zero=left):
+        g.dispatch(DOWN, left=left)
+    g.output("left", left)
+    run = compile_graph(g.build(), backend)
+    # As many as the lesser of the last two runs had, then 1, 2, 4 …
+    for start, calls in [(5, 3), (5, 1), (9, 4), (9, 4), (9, 1), (2, 1), (2, 1), (300, 10), (300, 10), (300, 2)]:
+        backend.log.clear()
+        assert run.run(left=np.array([start], np.uint32))["left"] == [0]
+        assert backend.log.count("sequence") == calls, start
+
+
+def test_batches_have_the_limit_in_all() -> None:
+    assert list(batches(20, [])) == [1, 2, 4, 8, 5]
+    assert list(batches(20, [9, 7])) == [7, 1, 2, 4, 6]
+    assert list(batches(3, [9, 7])) == [3]
+    assert list(batches(600, [600])) == [256, 256, 88]
 
 
 @pytest.mark.parametrize("use", ["no other", "an output", "a later node"])

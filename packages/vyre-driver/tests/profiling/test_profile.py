@@ -10,9 +10,10 @@ import pytest
 from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.errors import InvalidInput, UnsupportedFeature
 from vyre_driver.graph.record import GraphRecorder
+from vyre_driver.observe.trace import KernelRun
 from vyre_driver.pipeline.signature import DeviceSignatureTable
 from vyre_driver.profiling import roofs as roofs_module
-from vyre_driver.profiling.profile import KernelProfile, profile, profile_graph
+from vyre_driver.profiling.profile import KernelProfile, _kernels, profile, profile_graph
 from vyre_driver.profiling.roofs import Roofs, chains, copying, measure_roofs, roofs_of, stream
 from vyre_driver.testing.fake_port import FakePort
 from vyre_driver.testing.full import FullBackend
@@ -62,6 +63,23 @@ def test_kernels_of_a_graph_are_told_apart(backend, summing) -> None:
     assert [(kernel.grid, kernel.launches) for kernel in found.kernels] == [((16, 1, 1), 2), ((1, 1, 1), 1)]
     assert found.device_ns == 3000
     assert "executor" in {verdict.subject for verdict in found.verdicts}
+
+
+MOVED = [
+    ("aaaabbbb", [("b", 2, 20)]),  # two launches in each of four runs; a queue has taken the place of the other
+    ("aaaaaaab", [("b", 2, 20)]),
+    ("aaaaaaaa", [("a", 2, 10)]),
+    ("abababab", [("b", 1, 20), ("a", 1, 10)]),  # both in each run
+]
+
+
+@pytest.mark.parametrize(("queues", "rows"), MOVED)
+def test_a_queue_that_changes_is_one_row(queues: str, rows: list[tuple[str, int, int]]) -> None:
+    runs = [
+        KernelRun("k", "k", "d", queue, (1, 1, 1), (64, 1, 1), n, n + 1, {"a": 10, "b": 20}[queue], None)
+        for n, queue in enumerate(queues)
+    ]
+    assert [(kernel.queue, kernel.launches, kernel.ns) for kernel in _kernels(runs, 4, None)] == rows
 
 
 def test_a_device_without_a_clock_has_no_rates(summing, arrays) -> None:

@@ -12,6 +12,8 @@ from vyre_conform.controls.fault import Fault, Layer
 from vyre_driver.graph.fuse import Elementwise
 from vyre_driver.plan.launch import LaunchPlan
 from vyre_driver.schedule.memory import Lifetime
+from vyre_foundation.dtype import bool_
+from vyre_foundation.ir.expr import literal
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import If
 
@@ -70,7 +72,7 @@ def _at_once(right: Right) -> Right:
 
 def _anywhere(right: Right) -> Right:
     """An index outside of the part of a member is not looked at."""
-    return lambda count, index, whole: whole
+    return lambda count, index: literal(bool_, value=True)
 
 
 _in = partial(Fault, Layer.PLANNER)

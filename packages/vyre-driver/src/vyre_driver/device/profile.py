@@ -32,7 +32,8 @@ class DeviceProfile:
 
     `driver_version` and `compiler` identify the software that turns source into code: compiled pipelines are never
     shared between different ones. `supports_*` are native abilities. Byte sizes are bytes, `mem_bw_gbps` is 10**9 bytes
-    a second. `max_resident_invocations` are those that all compute units hold at the same time, fewer of a kernel that
+    a second. `workgroups_are_loops`: a worker runs the invocations of a workgroup as loops, whose code is the same for
+    each size. `max_resident_invocations` are those that all compute units hold at the same time, fewer of a kernel that
     needs much. `queues` are the ways to run a launch, none where the backend does not say. The default of every field
     is what a backend must say that knows nothing.
     """
@@ -63,6 +64,7 @@ class DeviceProfile:
     has_subgroup_shuffle: bool = False
     has_shared_memory: bool = False
     shares_host_memory: bool = False
+    workgroups_are_loops: bool = False
     timing_quality: DeviceTimingQuality = DeviceTimingQuality.HOST_ONLY
 
     max_native_int_width: int = 32

@@ -150,6 +150,12 @@ class EnginePipeline(CompiledPipeline):
         chosen = pipeline_config(self._config, config)
         return self._dispatcher.dispatch_resident_timed(self._program, resources, chosen)
 
+    @property
+    def queue(self) -> int:
+        """The position of the queue that its last launch took, 0 before the first."""
+        launches = self._dispatcher.launch_cache.entries.values()
+        return max(launches, key=lambda cached: cached.used).queue if launches else 0
+
     def close(self) -> None:
         self._dispatcher.close()
 
@@ -427,6 +433,11 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
         pipeline = EnginePipeline(self._id, program, config, PipelineCacheKey(program.fingerprint()), dispatcher)
         weakref.finalize(pipeline, dispatcher.launch_cache.abandon, device).atexit = False
         return pipeline
+
+    def queue_of_trial(self, pipeline: CompiledPipeline) -> int:
+        """The position of the queue that the launches of a pipeline for trials take by now, 0 before the first."""
+        assert isinstance(pipeline, EnginePipeline)
+        return pipeline.queue
 
     def launch_choice(
         self, program: Program, byte_lengths: Sequence[int], config: DispatchConfig = DEFAULT_CONFIG

@@ -21,7 +21,7 @@ from vyre_driver.engine.port import Allocation, DevicePort, OpenPort, SourceUnit
 from vyre_driver.engine.resident import Residents, next_generation
 from vyre_driver.errors import DeviceOutOfMemory
 from vyre_driver.legalization.lowered import Lowered
-from vyre_driver.legalization.target import Target
+from vyre_driver.legalization.target import Groups, Target
 from vyre_driver.observe.metrics import Counters
 from vyre_driver.observe.progress import progress
 from vyre_driver.pipeline.disk import DiskPipelineCache
@@ -81,7 +81,9 @@ class Device:
         """Ask the port for the facts of the device."""
         profile, self.target = self.port.probe(), self.port.target()
         self.profile = replace(
-            _with_spelled_features(profile, self.target), shares_host_memory=self.port.shares_host_memory
+            _with_spelled_features(profile, self.target),
+            shares_host_memory=self.port.shares_host_memory,
+            workgroups_are_loops=self.target.groups is Groups.LOOPS,
         )
         self.natives = Natives(self.port.natives(), self.profile.identity, self._known)
         self._emitter = _emitter(self.port)

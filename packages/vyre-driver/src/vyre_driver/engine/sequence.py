@@ -9,7 +9,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -32,9 +32,11 @@ from vyre_driver.engine.session import Session
 from vyre_driver.engine.transfer import Copies
 from vyre_driver.errors import InvalidLaunch, Trapped
 from vyre_driver.legalization.lowered import TRAPS
-from vyre_driver.plan.cost import estimate
+from vyre_driver.plan.cost import Cost, estimate
 from vyre_driver.plan.indirect import find_indirect_dispatch
 from vyre_driver.plan.launch import plan_launch
+from vyre_driver.policy.queue import QueueVerdict
+from vyre_driver.tune.queue import QueueChoice, Rate
 
 if TYPE_CHECKING:
     from vyre_driver.backend.results import HostBuffer
@@ -47,11 +49,15 @@ WAVES_AHEAD = 2
 """Waves that are enqueued behind the one whose ranges are read: one runs, and the inputs of the other are copied."""
 LEAST_STEPS = 16
 """Steps that a short sequence counts for."""
+MOST_MEASURED = 4096
+"""Steps of a sequence whose queue is revised by what is measured: it is prepared for both queues then."""
+MOST_CHOICES = 16
+"""Numbers of repetitions of one sequence for which a queue is chosen each."""
 
 Steps = Sequence[ResidentDispatchStep]
 Ranges = Sequence[ResidentReadRange]
 Targets: TypeAlias = "Sequence[HostBuffer]"
-Key: TypeAlias = "tuple[tuple[int, ...], tuple[int, ...], bool]"
+Key: TypeAlias = "tuple[tuple[int, ...], tuple[int, ...], bool, int | None]"
 Resolve = Callable[[ResidentDispatchStep], CachedLaunch]
 """What finds the launch of a step whose grid is known only when the steps before it are done."""
 
@@ -258,11 +264,23 @@ class CachedSequence:
     owned: Sequence[Allocation]
     resources: frozenset[int]
     step_refs: Sequence[weakref.ref[ResidentDispatchStep]]
+    heaviest: Cost | None
+    choices: dict[int, QueueChoice] = field(default_factory=dict)
     is_running: bool = False
 
     def matches(self, steps: Iterable[ResidentDispatchStep]) -> bool:
         """Whether it was made for these."""
         return all(known() is step for known, step in zip(self.step_refs, steps, strict=True))
+
+    def choice(self, device: Device, launches: int, times: int) -> QueueChoice | None:
+        """The choice of a queue for `launches`, repeated so many `times`; None where there is nothing to choose."""
+        found = self.choices.get(times)
+        if found is None and self.heaviest is not None and len(self.choices) < MOST_CHOICES:
+            queues = [replace(queue, launch_ns=launches * queue.launch_ns) for queue in device.profile.queues]
+            found = self.choices[times] = QueueChoice(queues, self.heaviest, Rate())
+            assert self.queue is not None
+            found.verdict = QueueVerdict(self.queue, "estimated")
+        return found
 
     def raise_trap(self, steps_before: int = 0) -> None:
         """Raise the trap of the first launch that trapped, with the position of its step behind those before."""
@@ -301,13 +319,15 @@ class Sequences:
         """Run `prefix` once and `repeated` that many times, wait, and read the ranges."""
         _require_count(repetitions)
         with self._session.locked() as device:
-            views = device.residents.targets(ranges, targets)
-            sequence = self._find(device, prefix, repeated if repetitions else ())
+            views, started = device.residents.targets(ranges, targets), time.perf_counter_ns()
+            sequence, choice = self._chosen(device, prefix, repeated if repetitions else (), repetitions)
             with self._running(device, sequence, len(prefix) + repetitions * len(repeated)) as run:
                 backlog, is_new = Backlog(device), sequence.is_new
                 sequence.prefix.play(device, prefix, 1, run.resolve, backlog, is_new=is_new)
                 sequence.repeated.play(device, repeated, repetitions, run.resolve, backlog, is_new=is_new)
                 run.wait(backlog)
+            if choice is not None and choice.is_watching:
+                choice.took(time.perf_counter_ns() - started)
             device.residents.download_ranges(ranges, views)
 
     def run_waves(self, waves: Sequence[ResidentWave]) -> None:
@@ -382,14 +402,32 @@ class Sequences:
         """Free everything."""
         self._drop(device, list(self._entries))
 
-    def _find(self, device: Device, prefix: Steps, repeated: Steps, *, beside: bool = False) -> CachedSequence:
-        """What is cached of these steps, or made of them now, for a queue `beside` which the host copies if asked."""
-        key = tuple(map(id, prefix)), tuple(map(id, repeated)), beside
+    def _chosen(
+        self, device: Device, prefix: Steps, repeated: Steps, times: int
+    ) -> tuple[CachedSequence, QueueChoice | None]:
+        """The sequence for the queue that is the fastest as far as is known, and the choice of that queue.
+
+        The one for the queue of the estimate has the choices: it is found by the steps alone.
+        """
+        sequence = self._find(device, prefix, repeated)
+        choice = sequence.choice(device, len(prefix) + times * len(repeated), times)
+        if choice is not None and choice.verdict.queue != sequence.queue:
+            sequence = self._find(device, prefix, repeated, queue=choice.verdict.queue)
+        return sequence, choice
+
+    def _find(
+        self, device: Device, prefix: Steps, repeated: Steps, *, beside: bool = False, queue: int | None = None
+    ) -> CachedSequence:
+        """What is cached of these steps, or made of them now: for a `queue`, or for the one of an estimate.
+
+        With `beside` that is one beside which the host copies, if there is any.
+        """
+        key = tuple(map(id, prefix)), tuple(map(id, repeated)), beside, queue
         sequence = self._entries.get(key)
         if sequence is not None and sequence.matches(chain(prefix, repeated)):
             self._entries[key] = self._entries.pop(key)  # as the one that was used last
             return sequence
-        made = self._prepare(device, tuple(prefix), tuple(repeated), beside=beside)
+        made = self._prepare(device, tuple(prefix), tuple(repeated), beside=beside, queue=queue)
         self._drop(device, [key] if key in self._entries else [])
         self._entries[key] = made
         self._trim(device)
@@ -433,13 +471,18 @@ class Sequences:
 
     # ── how it is made ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _prepare(self, device: Device, prefix: Steps, repeated: Steps, *, beside: bool) -> CachedSequence:
+    def _prepare(
+        self, device: Device, prefix: Steps, repeated: Steps, *, beside: bool, queue: int | None
+    ) -> CachedSequence:
         fixed = {id(step): step for step in chain(prefix, repeated) if not _is_dynamic(step)}
         used: dict[LaunchTemplate, None] = {}
         bound: dict[LaunchKey, PreparedLaunch] = {}
         try:
             requests = {identity: _request(device, step, None) for identity, step in fixed.items()}
-            queue = _queue(device, requests.values(), beside=beside) if len(device.profile.queues) > 1 else None
+            is_choice = queue is None and len(device.profile.queues) > 1
+            costs = _costs(requests.values()) if is_choice else []
+            if is_choice:
+                queue = device.queue_for(costs, beside=beside) if costs else 0
             for request in requests.values():
                 if request.key not in bound:
                     bound[request.key] = self._template(device, request, queue, used).over(request)
@@ -459,6 +502,7 @@ class Sequences:
             _owned(bound.values(), used),
             frozenset(resource.id for step in fixed.values() for resource in step.resources),
             [weakref.ref(step) for step in chain(prefix, repeated)],
+            None if beside or len(prefix) + len(repeated) > MOST_MEASURED else _heaviest(costs),
         )
 
     def _template(
@@ -559,15 +603,21 @@ def _template_key(request: LaunchRequest, queue: int | None) -> LaunchKey:
     return request.key._replace(byte_lengths=request.byte_lengths, handles=(), queue=queue)
 
 
-def _queue(device: Device, requests: Iterable[LaunchRequest], *, beside: bool) -> int:
-    """One queue for all: they come one after another, so it would be waited for in between."""
+def _costs(requests: Iterable[LaunchRequest]) -> list[tuple[Cost, int]]:
+    """The cost of each launch, and how many have it. All take one queue: in between it would be waited for."""
     alike: dict[LaunchKey, list[LaunchRequest]] = {}
     for request in requests:
         alike.setdefault(_template_key(request, None), []).append(request)
-    costs = []
-    for first, *more in alike.values():
-        costs.append((estimate(plan_launch(first.program, first.byte_lengths, first.config)), 1 + len(more)))
-    return device.queue_for(costs, beside=beside) if costs else 0
+    plans = [(plan_launch(first.program, first.byte_lengths, first.config), more) for first, *more in alike.values()]
+    return [(estimate(plan), 1 + len(more)) for plan, more in plans]
+
+
+def _heaviest(costs: Sequence[tuple[Cost, int]]) -> Cost | None:
+    """The cost of the launch that has most of the work; as an estimate, which teaches nothing about the device."""
+    if not costs:
+        return None
+    cost, _ = max(costs, key=lambda given: given[0].units)
+    return replace(cost, is_certain=False)
 
 
 def _owned(launches: Iterable[PreparedLaunch], templates: Iterable[LaunchTemplate]) -> list[Allocation]:

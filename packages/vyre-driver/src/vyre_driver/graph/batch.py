@@ -244,7 +244,7 @@ class _Batching:
         counts = {name: part.count for name, part in first.ranges}
         totals = {name: part.count for name, part in group.ranges.items()}
         try:
-            program = batched(first.program, group.grid, counts, totals, group.strides)
+            program = batched(first.program, group.grid, counts, totals, group.strides, len(group.members))
         except InvalidProgram:
             raise _NoCommonMemory(group.name) from None
         config = DispatchConfig(grid_override=(x * len(group.members), y, z))
@@ -253,7 +253,12 @@ class _Batching:
 
 
 def batched(
-    program: Program, grid: Extent, counts: Mapping[str, int], totals: Mapping[str, int], strides: Mapping[str, int]
+    program: Program,
+    grid: Extent,
+    counts: Mapping[str, int],
+    totals: Mapping[str, int],
+    strides: Mapping[str, int],
+    members: int,
 ) -> Program:
     """Rewrite a program so that one launch is several launches of it.
 
@@ -263,9 +268,10 @@ def batched(
         counts: The elements of each bound buffer that a member has.
         totals: The elements of each bound buffer of the launch.
         strides: The elements from the part of a member to that of the next; 0 where all have the same part.
+        members: How many launches it is.
 
     Returns:
-        A valid program for a grid that is a multiple of `grid` on x.
+        A valid program for a grid that is `members` times `grid` on x.
     """
     own = {stmt.name: stmt.value for stmt in program.of(Let) if stmt.value is GID}
     body = renamed(program.body, {}, own) if own else program.body
@@ -275,16 +281,33 @@ def batched(
     memo: dict[Expr, Expr] = {}
     start = _arithmetic("mul", member, width)
 
-    def index_of(buffer: Buffer, given: Expr, made: Expr) -> Expr:
+    def moved(buffer: Buffer, made: Expr) -> Expr:
+        return Apply(OPS["add"], made, _arithmetic("mul", member, strides[buffer.name]))
+
+    def index_in_part(buffer: Buffer, given: Expr, made: Expr) -> Expr | None:
+        """The index in the buffer of all members, if that of a member is in bounds."""
         stride = strides.get(buffer.name, 0)
         if stride == 0:
             return made
         if given is GID and stride == counts[buffer.name] == width:
             return GID
-        moved_index = Apply(OPS["add"], made, _arithmetic("mul", member, stride))
-        if given is GID and counts[buffer.name] >= width:
-            return moved_index
-        return within(counts[buffer.name], made, moved_index)
+        return moved(buffer, made) if given is GID and counts[buffer.name] >= width else None
+
+    def loaded(buffer: Buffer, given: Expr, made: Expr) -> Expr:
+        """The load of an element, from an index that is in bounds whatever was given, and 0 out of bounds."""
+        index = index_in_part(buffer, given, made)
+        if index is not None:
+            return Load(changed[buffer], index)
+        count = counts[buffer.name]
+        last = Apply(OPS["min"], made, literal(u32, max(count, 1) - 1))
+        return Select(within(count, made), Load(changed[buffer], moved(buffer, last)), literal(buffer.dtype, 0))
+
+    def stored(buffer: Buffer, given: Expr, made: Expr) -> Expr:
+        """The index of a store or an atomic; one that is out of bounds stays so."""
+        index = index_in_part(buffer, given, made)
+        if index is not None:
+            return index
+        return Select(within(counts[buffer.name], made), moved(buffer, made), literal(u32, OUTSIDE))
 
     def node(expr: Expr, args: tuple[Expr, ...]) -> Expr:
         match expr:
@@ -295,7 +318,7 @@ def batched(
             case Id(IdKind.NUM_WORKGROUPS, axis):
                 return literal(u32, grid[axis])
             case Load(buffer, index):
-                return Load(changed[buffer], index_of(buffer, index, args[0]))
+                return loaded(buffer, index, args[0])
             case Length(buffer) if buffer.name in counts:
                 return literal(expr.dtype, counts[buffer.name])
             case Length(buffer):
@@ -309,11 +332,12 @@ def batched(
         made = with_expressions(stmt, image)
         if isinstance(stmt, Store | Atomic):
             assert isinstance(made, Store | Atomic)
-            index = index_of(stmt.buffer, stmt.index, made.index)
+            index = stored(stmt.buffer, stmt.index, made.index)
             return replace(made, buffer=changed[stmt.buffer], index=index)
         return made
 
-    first = Let(member.name, Apply(OPS["div"], WID, literal(u32, grid[0])))
+    number = Apply(OPS["div"], WID, literal(u32, grid[0]))
+    first = Let(member.name, Apply(OPS["min"], number, literal(u32, members - 1)))
     result = replace(
         program,
         buffers=tuple([changed[buffer] for buffer in program.buffers]),
@@ -323,9 +347,9 @@ def batched(
     return result
 
 
-def within(count: int, index: Expr, whole: Expr) -> Expr:
-    """The index `whole` of the buffer of all members, where `index` is in bounds of the `count` elements of one."""
-    return Select(Apply(OPS["lt"], index, literal(u32, count)), whole, literal(u32, OUTSIDE))
+def within(count: int, index: Expr) -> Expr:
+    """Whether an index is in bounds of the `count` elements of a member."""
+    return Apply(OPS["lt"], index, literal(u32, count))
 
 
 def _of_all(buffer: Buffer, totals: Mapping[str, int]) -> Buffer:

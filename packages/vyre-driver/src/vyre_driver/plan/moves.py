@@ -66,33 +66,48 @@ def fill_range(size: int) -> Program:
 
 
 @cache
-def clear_unless(size: int) -> Program:
-    """Set the word of a loop to 0 if the element ``flag[at[0]]`` of `size` bytes is 0."""
-    with program(f"clear_unless_{WORDS[size]}", workgroup_size=1) as p:
-        flag, at = p.read("flag", WORDS[size]), p.uniform("at", u32, 1)
-        go = p.read_write("go", u32, 1)
-        with p.if_((p.global_id(0) == 0) & (flag[at[0]] == 0)):
-            go[0] = 0
+def start_loop() -> Program:
+    """Begin a loop: its word `go[0]` is 1 while it runs, and `go[1]` counts its iterations."""
+    with program("start_loop", workgroup_size=1) as p:
+        go = p.read_write("go", u32, 2)
+        with p.if_(p.global_id(0) == 0):
+            go[0] = 1
+            go[1] = 0
     return p.build()
 
 
 @cache
 def begin_loop(size: int) -> Program:
-    """Set the word of a loop to 1, and the element ``flag[at[0]]`` of `size` bytes to 0."""
+    """The same, and set the element ``flag[at[0]]`` of `size` bytes to 0."""
     with program(f"begin_loop_{WORDS[size]}", workgroup_size=1) as p:
-        at, flag, go = p.uniform("at", u32, 1), p.read_write("flag", WORDS[size]), p.read_write("go", u32, 1)
+        at, flag, go = p.uniform("at", u32, 1), p.read_write("flag", WORDS[size]), p.read_write("go", u32, 2)
         with p.if_(p.global_id(0) == 0):
             go[0] = 1
+            go[1] = 0
             flag[at[0]] = 0
     return p.build()
 
 
 @cache
+def clear_unless(size: int) -> Program:
+    """End an iteration: the word of a loop becomes 0 if the element ``flag[at[0]]`` of `size` bytes is 0."""
+    with program(f"clear_unless_{WORDS[size]}", workgroup_size=1) as p:
+        flag, at = p.read("flag", WORDS[size]), p.uniform("at", u32, 1)
+        go = p.read_write("go", u32, 2)
+        with p.if_((p.global_id(0) == 0) & (go[0] != 0)):
+            go[1] = go[1] + 1
+            with p.if_(flag[at[0]] == 0):
+                go[0] = 0
+    return p.build()
+
+
+@cache
 def take_flag(size: int) -> Program:
-    """Set the word of a loop to 0 if the element ``flag[at[0]]`` of `size` bytes is 0, and that element to 0."""
+    """The same, and set that element to 0."""
     with program(f"take_flag_{WORDS[size]}", workgroup_size=1) as p:
-        at, flag, go = p.uniform("at", u32, 1), p.read_write("flag", WORDS[size]), p.read_write("go", u32, 1)
-        with p.if_(p.global_id(0) == 0):
+        at, flag, go = p.uniform("at", u32, 1), p.read_write("flag", WORDS[size]), p.read_write("go", u32, 2)
+        with p.if_((p.global_id(0) == 0) & (go[0] != 0)):
+            go[1] = go[1] + 1
             with p.if_(flag[at[0]] == 0):
                 go[0] = 0
             flag[at[0]] = 0

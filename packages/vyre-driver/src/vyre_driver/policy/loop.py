@@ -3,10 +3,14 @@
 An iteration past the end of the loop is launched and does nothing, which takes time for each of its workgroups. An
 iteration that the host looks at costs a wait. Batches of 1, 2, 4 … iterations launch at most as many past the end as
 before it, so they pay where an iteration that does nothing is cheaper than a wait.
+
+A loop that runs again often has as many iterations as before. So the first batch has the lesser number of the last two
+runs: where that is right there is one wait, and nothing is launched past the end.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 MOST_GROUPS = 2**16
@@ -21,6 +25,18 @@ class LoopVerdict:
 
     is_batched: bool
     reason: str
+
+
+def batches(limit: int, earlier: Sequence[int]) -> Iterator[int]:
+    """The iterations of each batch, `limit` in all, where the `earlier` runs of the loop had so many."""
+    done, expected, size = 0, min(earlier, default=0), 1
+    while done < limit:
+        if done < expected:
+            times = min(expected - done, MOST_ITERATIONS)
+        else:
+            times, size = size, min(2 * size, MOST_ITERATIONS)
+        yield min(times, limit - done)
+        done += times
 
 
 def choose_batches(groups: int | None) -> LoopVerdict:

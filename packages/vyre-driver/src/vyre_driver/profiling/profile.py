@@ -337,12 +337,28 @@ def _kernels(runs: Sequence[KernelRun], times: int, roofs: Roofs | None) -> tupl
     alike: dict[object, list[KernelRun]] = {}
     for run in runs:
         lengths = None if run.plan is None else (run.plan.grid, tuple(run.plan.lengths.items()))
-        alike.setdefault((run.program, run.queue, lengths), []).append(run)
-    found = [_kernel(group, times, roofs) for group in alike.values()]
+        alike.setdefault((run.program, lengths), []).append(run)
+    found = [_kernel(part, share * times, roofs) for group in alike.values() for part, share in _by_queue(group)]
     return tuple(sorted(found, key=lambda kernel: -(kernel.ns or 0) * kernel.launches))
 
 
-def _kernel(group: Sequence[KernelRun], times: int, roofs: Roofs | None) -> KernelProfile:
+def _by_queue(group: Sequence[KernelRun]) -> Iterator[tuple[Sequence[KernelRun], float]]:
+    """The launches of each queue, and the share of the runs that they are of.
+
+    Where a queue has taken the place of another, the launches of the last one alone count: its choice is settled.
+    """
+    queues: dict[str, list[int]] = {}
+    for position, run in enumerate(group):
+        queues.setdefault(run.queue, []).append(position)
+    last = queues[group[-1].queue]
+    if last[-1] - last[0] + 1 == len(last):  # no other queue has launched in between
+        yield [group[position] for position in last], len(last) / len(group)
+        return
+    for positions in queues.values():
+        yield [group[position] for position in positions], 1.0
+
+
+def _kernel(group: Sequence[KernelRun], times: float, roofs: Roofs | None) -> KernelProfile:
     by_name: dict[str, list[int | None]] = {}
     for run in group:
         by_name.setdefault(run.kernel, []).append(run.device_ns)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
@@ -18,7 +18,7 @@ from vyre_driver.graph.flatten import FlatGraph, flatten
 from vyre_driver.graph.fuse import fuse
 from vyre_driver.graph.nodes import BufferKind, BufferRange, DispatchNode, Graph, walk
 from vyre_driver.graph.split import parts_of, split
-from vyre_driver.policy.loop import MOST_ITERATIONS, LoopVerdict
+from vyre_driver.policy.loop import LoopVerdict, batches
 from vyre_driver.schedule.choice import FormVerdict, GraphForm
 from vyre_driver.schedule.memory import MemoryPlan, plan_memory, require_memory
 from vyre_driver.schedule.steps import (
@@ -170,6 +170,7 @@ class QueueExecutor:
         self.dispatches = _dispatches(flat.graph)
         self._words: dict[bytes, Resource] = {}
         self._go: Resource | None = None
+        self._iterations: dict[str, deque[int]] = {}  # of the last runs of each loop
         self.stopped: Callable[[], bool] = lambda: False
         self._is_closed, self._handle = False, f"the compiled graph {graph.name!r}"
         self.loops: Mapping[str, LoopVerdict] = {}
@@ -256,15 +257,15 @@ class QueueExecutor:
                             break
 
     def _batches(self, loop: BatchedLoop) -> None:
-        """Batches of 1, 2, 4 … iterations, until one leaves 0 in the word of the loop."""
-        part, word = ResidentReadRange(resource=loop.go, byte_offset=0, byte_len=4), np.empty(4, np.uint8)
-        once, done, size = loop.once, 0, 1
-        while done < loop.node.limit:
-            times = min(size, loop.node.limit - done)
-            self._sequence(SequenceCall(once, loop.iteration, times), [part], [word])
-            once, done, size = (), done + times, min(2 * size, MOST_ITERATIONS)
-            if not word.any():
+        """Batches of iterations, until one leaves 0 in the word of the loop."""
+        part, words = ResidentReadRange(resource=loop.go, byte_offset=0, byte_len=8), np.empty(2, np.uint32)
+        earlier, once = self._iterations.setdefault(loop.node.name, deque(maxlen=2)), loop.once
+        for times in batches(loop.node.limit, earlier):
+            self._sequence(SequenceCall(once, loop.iteration, times), [part], [words.view(np.uint8)])
+            once = ()
+            if not words[0]:
                 break
+        earlier.append(int(words[1]))
 
     def _iterate(self, body: Sequence[ExecutableCall], flag: tuple[Resource, int, int] | None) -> bool:
         """One iteration of a loop, and whether its flag is 0 then."""
@@ -317,9 +318,9 @@ class QueueExecutor:
         return found
 
     def _loop_word(self) -> Resource:
-        """The word that loops in batches share: none of them is within another."""
+        """The words that loops in batches share: none of them is within another."""
         if self._go is None:
-            self._go = self._backend.allocate_resident(4)
+            self._go = self._backend.allocate_resident(8)
         return self._go
 
     def _bind(self, handles: Mapping[str, Resource]) -> BoundGraph:

@@ -78,10 +78,10 @@ class HostLoop:
 
 @dataclass(frozen=True, slots=True)
 class BatchedLoop:
-    """A loop whose iterations are enqueued in batches of 1, 2, 4 … before the word `go` is read.
+    """A loop whose iterations are enqueued in batches before the two words `go` are read.
 
-    The steps of an iteration do nothing once `go` is 0; the last of them makes it so. `once` comes before the first
-    iteration.
+    The steps of an iteration do nothing once the first of these is 0; the last step makes it so, and counts the
+    iterations in the second. `once` comes before the first iteration.
     """
 
     node: RepeatNode
@@ -170,7 +170,7 @@ class StepBuilder:
         assert flag is not None
         size, at, taken = self._size(flag), self._words(flag.start), self._resources[flag.buffer]
         if reset is None:
-            start = self._step(moves.fill_range(4), (self._words(1), self._words(0, 1), go), 1)
+            start = self._step(moves.start_loop(), (go,), 1)
             look = self._step(moves.clear_unless(size), (taken, at, go), 1)
         else:
             start = self._step(moves.begin_loop(size), (at, taken, go), 1)

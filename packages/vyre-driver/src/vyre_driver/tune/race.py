@@ -24,6 +24,8 @@ DOUBT = 200
 HOPELESS = 1.5
 """Times the least time of the first round: what is slower leaves at once."""
 MAX_SAMPLES = 21
+ALONE = 5
+"""The samples of a candidate without rivals."""
 MARGIN = 1.05
 """How much faster than the incumbent another candidate must be."""
 
@@ -48,6 +50,7 @@ def race(clocks: Sequence[Clock], *, max_samples: int = MAX_SAMPLES) -> RaceResu
     """Run all candidates in turns until one of them is clearly the fastest. Candidate 0 is the incumbent."""
     times: list[list[float]] = [[] for _ in clocks]
     racing = list(range(len(clocks)))
+    fewest = ALONE if len(clocks) == 1 else 1
     with progress(f"time {len(clocks)} candidates", max_samples) as done:
         for number in range(max_samples):
             turn = number % len(racing)
@@ -55,7 +58,8 @@ def race(clocks: Sequence[Clock], *, max_samples: int = MAX_SAMPLES) -> RaceResu
                 times[n].append(clocks[n]())
             favourite = min(racing, key=lambda n: median(times[n]))
             racing = [n for n in racing if n == 0 or not _is_out(times[n], times[favourite], times[0])]
-            if len(racing) == 1 or (len(racing) == 2 and is_slower(times[0], times[racing[1]])):
+            is_clear = len(racing) == 1 or (len(racing) == 2 and is_slower(times[0], times[racing[1]]))
+            if is_clear and number + 1 >= fewest:
                 break
             done(1)
     favourite = min(racing, key=lambda n: median(times[n]))

@@ -1,8 +1,11 @@
 """Find the fastest launch of a program by running it.
 
-The queues of the device come first, then the workgroup sizes on the fastest of them. Each candidate runs once before it
-is timed, which also compiles it; one whose outputs are not those of the program as it is, byte for byte, takes no part.
-The others race (`race`).
+What cannot be faster is not run: a workgroup size without a reason to be (`policy.sizes`), and a queue that would take
+longer at best (`policy.queue`). Where nothing is left, nothing is measured.
+
+The queues come first, then the workgroup sizes on the fastest of them. Each candidate runs once before it is timed,
+which also compiles it; one whose outputs are not those of the program as it is, byte for byte, takes no part. The
+others race (`race`).
 """
 
 from __future__ import annotations
@@ -12,6 +15,8 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
+from math import prod
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
@@ -21,15 +26,17 @@ from vyre_driver.errors import BackendError
 from vyre_driver.plan.cost import estimate
 from vyre_driver.plan.indirect import read_indirect_grid
 from vyre_driver.plan.launch import LaunchPlan, plan_launch
-from vyre_driver.plan.resize import resized
-from vyre_driver.policy.queue import usable_queues
+from vyre_driver.plan.resize import dependence, resized
+from vyre_driver.policy.queue import at_best_ns, usable_queues
+from vyre_driver.policy.sizes import SizeVerdict, promising_sizes
 from vyre_driver.tune.choice import LaunchChoice, size_bucket
-from vyre_driver.tune.race import Clock, race
+from vyre_driver.tune.race import MARGIN, Clock, race
 
 if TYPE_CHECKING:
     from vyre_driver.backend.pipeline import CompiledPipeline
     from vyre_driver.backend.results import Inputs
     from vyre_driver.device.profile import DeviceProfile, Extent
+    from vyre_driver.device.queue import Queue
     from vyre_foundation.ir.program import Program
 
 WARM_UPS = 8
@@ -53,6 +60,9 @@ class Tunable(Protocol):
 
     def pipeline_for_trial(self, program: Program, config: DispatchConfig, choice: LaunchChoice) -> CompiledPipeline:
         """A pipeline whose launches take `choice`."""
+
+    def queue_of_trial(self, pipeline: CompiledPipeline) -> int:
+        """The position of the queue that the launches of such a pipeline take by now."""
 
     def launch_choice(
         self, program: Program, byte_lengths: Sequence[int], config: DispatchConfig
@@ -79,7 +89,8 @@ class Trial:
 class TuningReport:
     """What a search has found for one program, on one device, for one size bucket.
 
-    `choice` is what launches take from now on; the default choice where nothing is faster beyond noise.
+    `choice` is what launches take from now on; that of the engine where nothing is faster beyond noise. `sizes` says
+    which workgroup sizes were tried, and why no others.
     """
 
     backend: str
@@ -89,12 +100,14 @@ class TuningReport:
     choice: LaunchChoice
     trials: tuple[Trial, ...]
     seconds: float
+    sizes: str = ""
 
     def __str__(self) -> str:
         lines = [f"{self.program!r} on {self.device} ({self.backend}), bucket {self.bucket}: {self.choice}"]
         for trial in self.trials:
             took = "" if trial.ns is None else f"{trial.ns / 1e3:.1f} µs in {trial.samples} samples, "
             lines.append(f"  {trial.choice}: {took}{trial.verdict}")
+        lines.append(f"  {self.sizes}")
         return "\n".join(lines)
 
     @property
@@ -132,19 +145,27 @@ def tune_launches(
     profile, bucket = backend.device_profile(), size_bucket(lengths, config)
     plan = plan_launch(program, lengths, config, indirect_grid=_grid(program, inputs, config))
     present = backend.launch_choice(program, lengths, config) or LaunchChoice()
-    with ExitStack() as stack:
-        search = Search(backend, program, config, inputs, stack)
-        queues = [LaunchChoice(queue=queue) for queue in _queues(plan, profile)]
-        best = search.best([present, LaunchChoice(), *queues])
-        queue = min(queues, key=search.ns, default=LaunchChoice()).queue
-        is_declared = workgroup_sizes is not None
-        sizes = _sizes(plan, config, profile, workgroup_sizes)
-        best = search.best([best, *(LaunchChoice(size, queue, is_declared) for size in sizes)])
-        best = replace(best, ns=search.ns(best), own_ns=search.ns(LaunchChoice()))
+    verdict, queues = _sizes(plan, config, profile, workgroup_sizes), _queues(plan, profile)
+    best, trials = LaunchChoice(), [Trial(LaunchChoice(), None, 0, "taken: no other is worth a trial")]
+    if verdict.sizes or queues or not present.is_default:
+        with ExitStack() as stack:
+            search = Search(backend, program, config, inputs, stack)
+            best = search.best([present, LaunchChoice()])
+            own_ns, here = search.ns(LaunchChoice()), search.queue(LaunchChoice())
+            if others := _faster(profile.queues, here, queues, plan.num_workgroups, own_ns):
+                best = search.best([best, *(LaunchChoice(queue=profile.queues[n].name) for n in (here, *others))])
+            if verdict.sizes:
+                declared = workgroup_sizes is not None
+                best = search.best([best, *(LaunchChoice(size, best.queue, declared) for size in verdict.sizes)])
+            best = replace(best, ns=search.ns(best), own_ns=own_ns)
+            if best.is_default and queues:  # so no later launch has to find it out again
+                best = replace(best, queue=profile.queues[here].name)
+            trials = list(search.trials.values())
+    if not (best.is_default and present.is_default):
+        backend.take_choice(program, bucket, best, time.perf_counter_ns() - started)
     seconds = (time.perf_counter_ns() - started) / 1e9
-    backend.take_choice(program, bucket, best, time.perf_counter_ns() - started)
     return TuningReport(
-        backend.id(), profile.device, program.name, bucket, best, tuple(search.trials.values()), seconds
+        backend.id(), profile.device, program.name, bucket, best, tuple(trials), seconds, verdict.reason
     )
 
 
@@ -162,6 +183,7 @@ class Search:
         self._backend, self._program, self._config, self._inputs = backend, program, config, inputs
         self._stack = stack
         self._pipelines: dict[LaunchChoice, CompiledPipeline] = {}
+        self._clocks: dict[LaunchChoice, Clock] = {}
         self.trials: dict[LaunchChoice, Trial] = {}
         own, self._expected = self._run(LaunchChoice())
         self._pipelines[LaunchChoice()] = own
@@ -171,7 +193,7 @@ class Search:
         racing = [choice for choice in dict.fromkeys(map(_bare, choices)) if self._is_right(choice)]
         if _bare(choices[0]) not in racing:  # an incumbent that is wrong today has no place to keep
             racing = [LaunchChoice(), *(choice for choice in racing if not choice.is_default)]
-        result = race([self._clock(self._pipelines[choice]) for choice in racing])
+        result = race([self._clock(choice) for choice in racing])
         for n, choice in enumerate(racing):
             ns, samples = result.median_ns(n), len(result.times[n])
             verdict = "taken" if n == result.winner else "not clearly faster"
@@ -179,6 +201,10 @@ class Search:
                 verdict = "slower"
             self.trials[choice] = Trial(choice, ns, samples, verdict)
         return racing[result.winner]
+
+    def queue(self, choice: LaunchChoice) -> int:
+        """The position of the queue that a candidate takes."""
+        return self._backend.queue_of_trial(self._pipelines[choice])
 
     def ns(self, choice: LaunchChoice) -> float:
         """What a dispatch took; infinity for a candidate that took no part."""
@@ -205,8 +231,11 @@ class Search:
         self._stack.callback(pipeline.close)
         return pipeline, [bytes(output) for output in pipeline.dispatch(self._inputs)]
 
-    def _clock(self, pipeline: CompiledPipeline) -> Clock:
-        return clock_of(lambda: pipeline.dispatch(self._inputs))
+    def _clock(self, choice: LaunchChoice) -> Clock:
+        """The clock of a candidate that has run, warmed up once."""
+        if choice not in self._clocks:
+            self._clocks[choice] = clock_of(partial(self._pipelines[choice].dispatch, self._inputs))
+        return self._clocks[choice]
 
 
 def clock_of(dispatch: Any) -> Clock:
@@ -232,14 +261,20 @@ def clock_of(dispatch: Any) -> Clock:
 
 def _sizes(
     plan: LaunchPlan, config: DispatchConfig, profile: DeviceProfile, declared: Iterable[Extent] | None
-) -> Iterator[Extent]:
+) -> SizeVerdict:
     """The workgroup sizes to try, without the program's own."""
     own, limits = plan.program.workgroup_size, profile.max_workgroup_size
-    for size in _shapes(own) if declared is None else declared:
+
+    def is_possible(size: Extent) -> bool:
         fits = all(n <= limit for n, limit in zip(size, limits, strict=True))
-        is_possible = fits and size[0] * size[1] * size[2] <= profile.max_invocations_per_workgroup
-        if size != own and is_possible and resized(plan, config, size, is_declared=declared is not None):
-            yield size
+        return size != own and fits and prod(size) <= profile.max_invocations_per_workgroup
+
+    if declared is not None:
+        given = filter(is_possible, declared)
+        sizes = tuple(size for size in given if resized(plan, config, size, is_declared=True))
+        return SizeVerdict(sizes, "the caller has named the workgroup sizes")
+    shapes = () if dependence(plan.program) or not plan.num_workgroups else filter(is_possible, _shapes(own))
+    return promising_sizes(plan, profile, [size for size in shapes if resized(plan, config, size)])
 
 
 def _shapes(own: Extent) -> Iterator[Extent]:
@@ -254,11 +289,17 @@ def _shapes(own: Extent) -> Iterator[Extent]:
                 yield width, height, z
 
 
-def _queues(plan: LaunchPlan, profile: DeviceProfile) -> list[str]:
-    """The names of the queues that may take this launch."""
-    if len(profile.queues) < 2:
-        return []
-    return [profile.queues[n].name for n in usable_queues(profile.queues, estimate(plan))]
+def _queues(plan: LaunchPlan, profile: DeviceProfile) -> list[int]:
+    """The positions of the queues that may take this launch, if there are several."""
+    is_choice = len(profile.queues) > 1 and plan.num_workgroups
+    usable = usable_queues(profile.queues, estimate(plan)) if is_choice else []
+    return usable if len(usable) > 1 else []
+
+
+def _faster(queues: Sequence[Queue], here: int, usable: Sequence[int], groups: int, ns: float) -> list[int]:
+    """The other queues in which a launch that takes `ns` here may be faster."""
+    others = [n for n in usable if n != here]
+    return [n for n in others if MARGIN * at_best_ns(queues[here], queues[n], groups, ns) < ns]
 
 
 def _grid(program: Program, inputs: Inputs, config: DispatchConfig) -> Extent | None:

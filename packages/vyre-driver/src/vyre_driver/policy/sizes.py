@@ -1,0 +1,63 @@
+"""Which other workgroup sizes are worth a trial, where the program means the same in all of them.
+
+Where workers run workgroups as loops, the code of an invocation is the same in each size, so a size matters in three
+ways alone: a loop that is shorter than a few vectors spends its time around them, one whose invocations are far apart
+in memory leaves the nearest cache, and workgroups that are few do not divide evenly among the workers. A size without
+these faults has nothing to gain by another, and one with them is tried beside the best size without.
+
+Elsewhere a size decides what is in flight at once, which no rule foretells: all that fill a subgroup are tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import inf, log2, prod
+
+from vyre_driver.device.profile import DeviceProfile, Extent
+from vyre_driver.plan.launch import LaunchPlan
+
+LEAST, MOST = 128, 512
+"""Invocations of a loop that is long enough for vectors of bytes, and of one whose cache lines are 32 KiB together."""
+LEAST_X = 16
+"""Invocations on x, of which vectors are made: those of 32-bit values that the widest vector has."""
+UNEVEN = 1.1
+"""How much longer the busiest worker may take than all would, if the workgroups were divided evenly."""
+
+
+@dataclass(frozen=True, slots=True)
+class SizeVerdict:
+    """The sizes to try beside the program's own, and why no others."""
+
+    sizes: tuple[Extent, ...]
+    reason: str
+
+
+def promising_sizes(plan: LaunchPlan, profile: DeviceProfile, possible: Iterable[Extent]) -> SizeVerdict:
+    """Which of the `possible` sizes may be faster than the program's own by more than a tenth."""
+    own, sizes = plan.program.workgroup_size, tuple(possible)
+    if not sizes:
+        return SizeVerdict((), "no other workgroup size is proven to mean the same")
+    if not profile.workgroups_are_loops:
+        least = profile.subgroup_size or 1
+        return SizeVerdict(tuple(size for size in sizes if prod(size) >= least), "each size fills a subgroup")
+    invocations = plan.num_workgroups * plan.program.workgroup_volume
+    workers = max((queue.workers for queue in profile.queues), default=1)
+
+    def faults(size: Extent) -> tuple[bool, float, float]:
+        """Whether it is too small or too large, how unevenly it divides if that matters, how far it is from these."""
+        volume, uneven = prod(size), _unevenness(invocations, prod(size), workers)
+        fits = LEAST <= volume <= MOST and size[0] >= LEAST_X
+        return not fits, uneven if uneven > UNEVEN else 0.0, abs(log2(volume / LEAST))
+
+    best = min(sizes, key=faults)
+    if faults(own)[:2] <= faults(best)[:2]:
+        shown = " × ".join(map(str, own))
+        return SizeVerdict((), f"workgroups are loops, and {shown} are long enough and divide evenly")
+    return SizeVerdict((best,), "workgroups are loops, of which one size is enough to try")
+
+
+def _unevenness(invocations: int, volume: int, workers: int) -> float:
+    """The workgroups of the busiest worker, beside those of each if they were divided evenly."""
+    groups = -(-invocations // volume)
+    return -(-groups // workers) * workers / groups if groups else inf
