@@ -221,8 +221,9 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
     def replay(self, recording: Recording) -> Work:
         if recording.queue == THREADS:
             return self._submitted(recording)
-        for memory in recording.memories:
-            self._order.wait_for(memory)
+        if self._order.entries:
+            for memory in recording.memories:
+                self._order.wait_for(memory)
         for address, count in recording.spans():
             self.wait_limit.seconds(LONGEST_BLOCKING)
             self._replay(address, count)
