@@ -15,6 +15,7 @@ from vyre_driver.errors import InvalidInput
 from vyre_driver.graph.recorded import RecordedRange
 from vyre_foundation import BuildError, DType
 from vyre_foundation.build.arguments import dtype_of
+from vyre_foundation.dtype import DTYPES, bf16
 
 HostArray: TypeAlias = npt.NDArray[Any]
 Array: TypeAlias = Any
@@ -57,7 +58,7 @@ def known(array: Array, name: str = "x") -> Array:
 def type_of(array: Array, name: str = "x") -> DType:
     """The type of the language that an array has."""
     dtype = array.dtype
-    return dtype if type(dtype) is DType else as_dtype(dtype, name)
+    return dtype if type(dtype) is DType else _TYPES.get(dtype) or as_dtype(dtype, name)
 
 
 def as_dtype(given: object, name: str = "dtype") -> DType:
@@ -69,7 +70,8 @@ def as_dtype(given: object, name: str = "dtype") -> DType:
 
 
 _dtype_of = lru_cache(maxsize=64, typed=True)(dtype_of)
-"""Types of NumPy are looked up for each array."""
+_TYPES = {dtype.numpy: dtype for dtype in DTYPES if dtype is not bf16}
+"""The types of NumPy, which are looked up for each array."""
 
 
 def of_kind(array: Array, kinds: str, needed: str, name: str = "x") -> DType:

@@ -40,12 +40,23 @@ def launch(
 
     If an array is one of a device, or a range of a graph, so are the outputs.
     """
+    config = with_grid(workgroups)
+    for array in arrays.values():
+        if type(array) is not np.ndarray:
+            return _launch_elsewhere(program, arrays, config, backend)
+    return backend_for(backend).dispatch_arrays(program, arrays, config)
+
+
+def _launch_elsewhere(
+    program: Program, arrays: Mapping[str, object], config: DispatchConfig, backend: Backend
+) -> dict[str, Array]:
+    """The same where not all arrays are plain ones of NumPy."""
     kinds = set(map(type, arrays.values()))
     if RecordedRange in kinds:
-        return record(_recorder(arrays, backend), program, arrays, with_grid(workgroups))
+        return record(_recorder(arrays, backend), program, arrays, config)
     if DeviceArray in kinds:
-        return dict(dispatch_device_arrays(_where(arrays, backend), program, arrays, with_grid(workgroups)))
-    return backend_for(backend).dispatch_arrays(program, arrays, with_grid(workgroups))
+        return dict(dispatch_device_arrays(_where(arrays, backend), program, arrays, config))
+    return backend_for(backend).dispatch_arrays(program, arrays, config)
 
 
 @lru_cache(maxsize=1024)
