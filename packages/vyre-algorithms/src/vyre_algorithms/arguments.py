@@ -15,6 +15,7 @@ from vyre_driver.errors import InvalidInput
 from vyre_driver.graph.recorded import RecordedRange
 from vyre_foundation import BuildError, DType
 from vyre_foundation.build.arguments import dtype_of
+from vyre_foundation.dtype import DTYPES, bf16
 
 HostArray: TypeAlias = npt.NDArray[Any]
 Array: TypeAlias = Any
@@ -57,19 +58,20 @@ def known(array: Array, name: str = "x") -> Array:
 def type_of(array: Array, name: str = "x") -> DType:
     """The type of the language that an array has."""
     dtype = array.dtype
-    return dtype if type(dtype) is DType else as_dtype(dtype, name)
+    return dtype if type(dtype) is DType else _TYPES.get(dtype) or as_dtype(dtype, name)
 
 
 def as_dtype(given: object, name: str = "dtype") -> DType:
     """The type of the language that `given` names."""
     try:
-        return _dtype_of(given) if isinstance(given, np.dtype) else dtype_of(given)
+        return _dtype_of(given) if isinstance(given, (np.dtype, type)) else dtype_of(given)
     except BuildError as error:
         raise InvalidInput(name, needed="a type of the language", got=str(given), fix=error.fix) from None
 
 
-_dtype_of = lru_cache(maxsize=64)(dtype_of)
-"""Types of NumPy are looked up for each array."""
+_dtype_of = lru_cache(maxsize=64, typed=True)(dtype_of)
+_TYPES = {dtype.numpy: dtype for dtype in DTYPES if dtype is not bf16}
+"""The types of NumPy, which are looked up for each array."""
 
 
 def of_kind(array: Array, kinds: str, needed: str, name: str = "x") -> DType:
@@ -157,7 +159,7 @@ def starts_of(given: object, length: int, name: str = "starts") -> npt.NDArray[n
     starts = vector(given, name)
     of_kind(starts, "iu", "integers", name)
     found: HostArray = np.asarray(starts).astype(np.int64)
-    if not found.size or found[0] != 0 or found[-1] != length or (np.diff(found) < 0).any():
+    if not found.size or found[0] != 0 or found[-1] != length or (found[1:] < found[:-1]).any():
         fix = "pass the first element of each segment, and the length of the array last"
         raise InvalidInput(name, needed=f"ascending integers from 0 to {length}", got="others", fix=fix)
     return found

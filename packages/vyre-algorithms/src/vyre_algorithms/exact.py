@@ -121,7 +121,7 @@ def rounded(cells: Sequence[int], dtype: DType) -> float:
         return nan
     if positive or negative:
         return inf if positive else -inf
-    total = sum(cell << (32 * n) for n, cell in enumerate(cells[:CELLS]))
+    total = sum(cell << (32 * n) for n, cell in enumerate(cells[:CELLS]) if cell)
     assert dtype.format is not None
     precision, emin, emax = dtype.format
     last = max(abs(total).bit_length() - precision, emin - (precision - 1) + 1074)

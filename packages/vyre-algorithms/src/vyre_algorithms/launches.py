@@ -27,8 +27,6 @@ from vyre_foundation import DType, Program, Value, program
 
 PLANS = 32
 """Compiled graphs that are cached. Each has memory on its device."""
-LARGE = 1 << 18
-"""Bytes of inputs from which copying them takes longer than a few launches one by one."""
 GROUP = 64
 
 Elementwise = Callable[..., Value]
@@ -42,12 +40,23 @@ def launch(
 
     If an array is one of a device, or a range of a graph, so are the outputs.
     """
+    config = with_grid(workgroups)
+    for array in arrays.values():
+        if type(array) is not np.ndarray:
+            return _launch_elsewhere(program, arrays, config, backend)
+    return backend_for(backend).dispatch_arrays(program, arrays, config)
+
+
+def _launch_elsewhere(
+    program: Program, arrays: Mapping[str, object], config: DispatchConfig, backend: Backend
+) -> dict[str, Array]:
+    """The same where not all arrays are plain ones of NumPy."""
     kinds = set(map(type, arrays.values()))
     if RecordedRange in kinds:
-        return record(_recorder(arrays, backend), program, arrays, with_grid(workgroups))
+        return record(_recorder(arrays, backend), program, arrays, config)
     if DeviceArray in kinds:
-        return dict(dispatch_device_arrays(_where(arrays, backend), program, arrays, with_grid(workgroups)))
-    return backend_for(backend).dispatch_arrays(program, arrays, with_grid(workgroups))
+        return dict(dispatch_device_arrays(_where(arrays, backend), program, arrays, config))
+    return backend_for(backend).dispatch_arrays(program, arrays, config)
 
 
 @lru_cache(maxsize=1024)
@@ -67,8 +76,8 @@ def run_graph(
     """The outputs of the graph that ``make(graph, *parameters)`` records, which is compiled once for a backend.
 
     Over arrays of a device its dispatches run one after another as they are recorded, and the outputs stay there. A
-    graph that `is_short`, a few dispatches, runs so too over large arrays of the host, on a device that shares its
-    memory: a compiled graph has memory of its own, to which it copies its inputs.
+    graph that `is_short`, a few dispatches, runs so too over arrays of the host, on a device that shares its memory: a
+    compiled graph has memory of its own, to which it copies its inputs, and its launch takes longer than theirs.
 
     Over ranges of a graph that is being recorded the nodes become nodes of that graph.
     """
@@ -78,7 +87,7 @@ def run_graph(
         make(inlined, *parameters)
         return inlined.outputs
     is_on_device, where = DeviceArray in kinds, _where(arrays, backend)
-    if is_on_device or (is_short and _size(arrays) >= LARGE and where.device_profile().shares_host_memory):
+    if is_on_device or (is_short and _shares_host_memory(where)):
         immediate = ImmediateGraph(where, arrays, is_on_device=is_on_device)
         make(immediate, *parameters)
         return immediate.outputs
@@ -103,8 +112,10 @@ def run_loop(
     return _compiled(make, parameters, _where(arrays, backend)).run(given)
 
 
-def _size(arrays: Mapping[str, object]) -> int:
-    return sum(getattr(array, "nbytes", 0) for array in arrays.values())
+@lru_cache(maxsize=16)
+def _shares_host_memory(backend: VyreBackend) -> bool:
+    """Asked once: a profile is made under the lock of the device."""
+    return backend.device_profile().shares_host_memory
 
 
 @lru_cache(maxsize=PLANS)
@@ -258,9 +269,11 @@ def zeros_beside(model: Array, shape: Sequence[int], dtype: DType) -> Array:
 
 def broadcast(array: Array, shape: Sequence[int]) -> Array:
     """The elements in a shape that they are repeated to fill, contiguous."""
-    if isinstance(array, np.ndarray) and array.shape != tuple(shape):
+    if array.shape == tuple(shape):
+        return contiguous(array)
+    if isinstance(array, np.ndarray):
         return np.ascontiguousarray(np.broadcast_to(array, tuple(shape)))
-    return contiguous(array if array.shape == tuple(shape) else array.broadcast_to(shape))
+    return contiguous(array.broadcast_to(shape))
 
 
 def flipped(array: Array) -> Array:

@@ -63,18 +63,16 @@ def matmul(
     """
     left, right = array_of(a, "a"), array_of(b, "b")
     kind = of_kind(left, "iuf", "integers or floats", "a")
-    needed, got = "(…, m, k) and (…, k, n) of one type", f"{kind} {left.shape} and {type_of(right)} {right.shape}"
+    given_shapes = left.shape, right.shape
     is_row, is_column = left.ndim == 1, right.ndim == 1
     left = left.reshape(1, -1) if is_row else left
     right = right.reshape(-1, 1) if is_column else right
     if min(left.ndim, right.ndim) < 2 or left.shape[-1] != right.shape[-2] or type_of(right) is not kind:
-        raise InvalidInput("b", needed=needed, got=got, fix="reshape or convert one of the arrays")
+        got = f"{kind} {given_shapes[0]} and {type_of(right)} {given_shapes[1]}"
+        fix = "reshape or convert one of the arrays"
+        raise InvalidInput("b", needed="(…, m, k) and (…, k, n) of one type", got=got, fix=fix)
     result = kind if dtype is None else as_dtype(dtype)
-    try:
-        stack = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
-    except ValueError:
-        got = f"{left.shape} and {right.shape}"
-        raise InvalidInput("b", needed="axes that broadcast", got=got, fix="reshape one of the arrays") from None
+    stack = _stack(left.shape, right.shape)
     (m, k), n = left.shape[-2:], right.shape[-1]
     shape = (*stack, *(() if is_row else (m,)), *(() if is_column else (n,)))
     state = f32 if result.is_float and result.bits == 16 else result
@@ -84,12 +82,23 @@ def matmul(
     given = {
         "a": broadcast(left, (*stack, m, k)).reshape(-1),
         "b": broadcast(right, (*stack, k, n)).reshape(-1),
-        "shape": np.array([m, k, n], np.uint32),
+        "shape": words(m, k, n),
         "slots": zeros_beside(left, (size,), bool_),
     }
     grid = (-(-m // ROWS), -(-n // _columns(state)), size // (m * n))
     found = launch(_product(kind, state), given, grid, backend)["out"].reshape(shape)
     return delivered(found.astype(result.numpy, copy=False), out)
+
+
+def _stack(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
+    """The axes in front of those of the matrices."""
+    if len(left) == len(right) == 2:
+        return ()
+    try:
+        return np.broadcast_shapes(left[:-2], right[:-2])
+    except ValueError:
+        needed, got = "axes that broadcast", f"{left} and {right}"
+        raise InvalidInput("b", needed=needed, got=got, fix="reshape one of the arrays") from None
 
 
 def transpose(x: object, axes: Sequence[int] | None = None, /, *, backend: Backend = None) -> Array:

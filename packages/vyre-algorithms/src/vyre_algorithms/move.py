@@ -16,6 +16,8 @@ from vyre_foundation import DType, LengthOf, Program, program, select, u32
 from vyre_foundation.dtype import i32, i64, u64
 
 GROUP = 64
+FEW = 4096
+"""Elements that the host moves by itself."""
 
 
 def gather(x: object, indices: object, /, *, backend: Backend = None) -> Array:
@@ -89,6 +91,14 @@ def take(array: Array, places: Array, backend: Backend) -> Array:
     given = {"x": bits_of(contiguous(array), dtype).reshape(-1), "indices": contiguous(places).reshape(-1)}
     found = launch(_gather(bits_type(dtype), inner), given, -(-places.size * inner // GROUP), backend)["out"]
     return found.view(dtype.numpy).reshape(shape)
+
+
+def taken(array: Array, places: Array, backend: Backend) -> Array:
+    """The same, by the host itself where it has both and there is little to move: a launch takes longer."""
+    if isinstance(array, np.ndarray) and isinstance(places, np.ndarray) and places.size <= FEW and array.ndim == 1:
+        moved: Array = array[places]
+        return moved
+    return take(array, places, backend)
 
 
 def places_of(indices: object, length: int, backend: Backend, *, is_from_end: bool = True) -> Array:

@@ -21,12 +21,13 @@ from vyre_algorithms.arguments import (
 )
 from vyre_algorithms.launches import Range, Recorder, beside, launch, mapped, run_graph, with_grid, zeros_beside
 from vyre_algorithms.monoids import reduction_of
-from vyre_algorithms.move import take
+from vyre_algorithms.move import take, taken
 from vyre_algorithms.order import KeyOrder, bits_of, bits_type
 from vyre_algorithms.scans import record_scan
 from vyre_driver.errors import InvalidInput
 from vyre_driver.tune.distribution import (
     DIGIT,
+    SERIAL,
     Distribution,
     SortBackend,
     digits_of,
@@ -165,7 +166,7 @@ def sort_pairs(
     if not array.size:
         return array, with_them
     places = by_digits(array, True, descending, array.size, backend)
-    return take(array, places, backend), take(with_them, places, backend)
+    return taken(array, places, backend), taken(with_them, places, backend)
 
 
 def _in_row(place: Value, length: Value) -> Value:
@@ -189,9 +190,9 @@ def by_digits(
         varying = (1 << (keys.dtype.bits if most is None else most.bit_length())) - 1
         digits = _digits(varying, KeyOrder.of(dtype), keys.dtype.bits)
         return run_graph(_record_sort, (*shape, array.size, length, digits), {"keys": keys}, backend)["found"]
-    chosen = select_sort_backend(Distribution.of(keys))
-    if chosen is SortBackend.SERIAL and length == array.size:
+    if length == array.size <= SERIAL:
         return launch(_serial(*shape), {"keys": keys}, 1, backend)["found"]
+    chosen = select_sort_backend(Distribution.of(keys))
     varying = varying_bits(keys) if chosen is SortBackend.NARROW_RADIX else (1 << bits_type(dtype).bits) - 1
     digits = _digits(varying, KeyOrder.of(dtype), bits_type(dtype).bits)
     # Large arrays run without a compiled graph, which would keep three times their memory for each size.

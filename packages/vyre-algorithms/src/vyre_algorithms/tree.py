@@ -98,7 +98,7 @@ def reduce_blocks(reduction: Reduction, arrays: Sequence[Array], backend: Backen
 
     The states of two sequences behind each other are those of the whole, if the first is whole blocks.
     """
-    given = dict(zip(reduction.names, arrays, strict=True))
+    given = {f"x{n}": array for n, array in enumerate(arrays)}
     return list(launch(block_program(reduction), given, -(-arrays[0].size // BLOCK), backend).values())
 
 

@@ -8,10 +8,10 @@ from typing import Any, TypeAlias
 
 from vyre_driver.device.profile import Extent
 from vyre_driver_cpu.compiler import LoadedCode
-from vyre_driver_cpu.memory import HostBytes, HostMemory
+from vyre_driver_cpu.memory import HostBytes, HostMemory, ReadOnlyBytes
 from vyre_driver_cpu.printer import STOP
 
-Argument: TypeAlias = "HostMemory | HostBytes | int"
+Argument: TypeAlias = "HostMemory | HostBytes | ReadOnlyBytes | int"
 
 
 class Module:

@@ -29,13 +29,24 @@ class HostMemory:
         self.last: Work | None = None
 
 
-class HostBytes:
-    """Host bytes in place, for one launch after the other; it keeps their owner alive."""
+class HostBytes(ctypes.c_char):
+    """Host bytes in place that may be written to; it keeps their owner alive.
+
+    It is the view of the first byte itself: a dispatch makes one for each of its arrays.
+    """
+
+    __slots__ = ("address",)
+
+    address: int
+
+
+class ReadOnlyBytes:
+    """Host bytes in place that may not be written to; it keeps their owner alive."""
 
     __slots__ = ("address", "owner")
 
-    def __init__(self, owner: object, address: int) -> None:
-        self.owner, self.address = owner, address
+    def __init__(self, owner: npt.NDArray[np.uint8]) -> None:
+        self.owner, self.address = owner, owner.ctypes.data
 
 
 def allocate(size: int) -> HostMemory:
@@ -47,20 +58,23 @@ def allocate(size: int) -> HostMemory:
     return HostMemory(staggered(pooled, size))
 
 
-def in_place(data: memoryview) -> HostBytes | None:
+def in_place(data: memoryview) -> HostBytes | ReadOnlyBytes | None:
     """The bytes of `data` where they are; None where they are not aligned."""
     try:
-        owner: Any = _from_buffer(data)
-    except TypeError:  # read-only
-        owner = np.frombuffer(data, np.uint8)
-        address = owner.ctypes.data
-    else:
-        address = _address_of(owner)
-    return None if address % ALIGNMENT else HostBytes(owner, address)
+        found = _from_buffer(data)
+    except TypeError:
+        return _read_only(data)
+    found.address = address = _address_of(found)
+    return None if address % ALIGNMENT else found
 
 
-_from_buffer, _address_of = ctypes.c_char.from_buffer, ctypes.addressof
-"""The quickest way to the address of bytes that may be written to; a dispatch asks for each of its arrays."""
+_from_buffer, _address_of = HostBytes.from_buffer, ctypes.addressof
+"""The quickest way to the address of bytes that may be written to."""
+
+
+def _read_only(data: memoryview) -> ReadOnlyBytes | None:
+    found = ReadOnlyBytes(np.frombuffer(data, np.uint8))
+    return None if found.address % ALIGNMENT else found
 
 
 def wrap(foreign: object) -> HostMemory | None:

@@ -23,7 +23,7 @@ from vyre_driver_cpu.cpu import Cpu, host
 from vyre_driver_cpu.dialect import target_of
 from vyre_driver_cpu.emit import emit
 from vyre_driver_cpu.launch import Argument, Arguments, Module
-from vyre_driver_cpu.memory import HostBytes, HostMemory, allocate, in_place, wrap
+from vyre_driver_cpu.memory import HostMemory, allocate, in_place, wrap
 from vyre_driver_cpu.order import Order, Work
 from vyre_driver_cpu.probe import CALLER, THREADS, profile
 from vyre_driver_cpu.recording import Recording
@@ -128,8 +128,7 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
         self._order.wait_for(memory)
         into[:] = memory.view[offset : offset + into.nbytes]
 
-    def in_place(self, data: memoryview) -> HostBytes | None:
-        return in_place(data)
+    in_place = staticmethod(in_place)
 
     def wrap(self, foreign: object) -> HostMemory | None:
         return wrap(foreign)
@@ -221,8 +220,9 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
     def replay(self, recording: Recording) -> Work:
         if recording.queue == THREADS:
             return self._submitted(recording)
-        for memory in recording.memories:
-            self._order.wait_for(memory)
+        if self._order.entries:
+            for memory in recording.memories:
+                self._order.wait_for(memory)
         for address, count in recording.spans():
             self.wait_limit.seconds(LONGEST_BLOCKING)
             self._replay(address, count)

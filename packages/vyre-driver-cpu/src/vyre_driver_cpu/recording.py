@@ -55,18 +55,18 @@ class Recording:
         """Make the array, in spans that each end before the host has been blocked for too long."""
         self._table = np.array([(function, a.address) for function, a, *_ in self._steps], np.uint64).reshape(-1, 2)
         self.uses.append(self._table)
+        address, size = self._table.ctypes.data, self._table.strides[0]
         first, seconds = 0, 0.0
         for n, (*_, longest) in enumerate(self._steps):
             if n > first and seconds + longest > LONGEST_BLOCKING:
-                self._spans.append((first, n - first))
+                self._spans.append((address + first * size, n - first))
                 first, seconds = n, 0.0
             seconds += longest
-        self._spans.append((first, len(self._steps) - first))
+        self._spans.append((address + first * size, len(self._steps) - first))
 
-    def spans(self) -> list[tuple[int, int]]:
+    def spans(self) -> Sequence[tuple[int, int]]:
         """Address and length of each part of the array."""
-        address = self._table.ctypes.data
-        return [(address + first * self._table.strides[0], count) for first, count in self._spans]
+        return self._spans
 
     def steps(self) -> Sequence[tuple[int, Arguments, Module | None, str, float]]:
         """Function, arguments, module and kernel of each launch, None and "" of a fill, and its longest time."""

@@ -186,9 +186,8 @@ def input_model(program: Program, buffer: Buffer) -> str:
 
 def require_whole_elements(program: Program) -> None:
     """Refuse a program with an output range that cuts an element: an array cannot show it."""
-    for buffer in program.outputs:
-        if buffer.output_range is None:
-            continue
+    for buffer in program.ranged_outputs:
+        assert buffer.output_range is not None
         start, stop = buffer.output_range
         if start % buffer.dtype.size or stop % buffer.dtype.size:
             needed = f"an output range of whole elements of {buffer.dtype}"

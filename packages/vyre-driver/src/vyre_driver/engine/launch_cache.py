@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.resources import Resource
@@ -36,8 +36,7 @@ from vyre_driver.tune.queue import QueueChoice
 from vyre_driver.tune.variants import variants_of
 from vyre_foundation.ir.program import Program
 
-_nbytes, _new = attrgetter("nbytes"), tuple.__new__
-"""Every dispatch makes a key; a named tuple's own constructor takes twice as long."""
+_nbytes = attrgetter("nbytes")
 
 
 class LaunchKey(NamedTuple):
@@ -54,20 +53,24 @@ class LaunchKey(NamedTuple):
     handles: tuple[int, ...] = ()
     queue: int | None = None
 
-    @classmethod
-    def of(cls, program: Program, inputs: Sequence[Any], config: DispatchConfig) -> LaunchKey:
-        """The key of a launch from host memory, over contiguous buffers, whose grid does not lie there."""
-        return _new(cls, (id(program), tuple(map(_nbytes, inputs)), config.launch_shape, None, (), None))
-
     def with_grid(self, program: Program, inputs: Sequence[Any], config: DispatchConfig) -> LaunchKey:
         """The same, with the grid that an input brings for an indirect dispatch."""
         grid = None if config.grid_override is not None else read_indirect_grid(program, inputs)
         return self if grid is None else self._replace(indirect_grid=grid)
 
-    @classmethod
-    def over(cls, program: Program, resources: Sequence[Resource], config: DispatchConfig) -> LaunchKey:
-        """The key of a launch over resident memory whose grid does not lie there."""
-        return _new(cls, (id(program), (), config.launch_shape, None, tuple(map(id, resources)), None))
+
+KeyFields: TypeAlias = tuple[object, ...]
+"""The fields of a `LaunchKey`, which they equal: every dispatch makes them, and a named tuple takes twice as long."""
+
+
+def host_key(program: Program, inputs: Sequence[Any], config: DispatchConfig) -> KeyFields:
+    """The key of a launch from host memory, over contiguous buffers, whose grid does not lie there."""
+    return id(program), tuple(map(_nbytes, inputs)), config.launch_shape, None, (), None
+
+
+def resident_key(program: Program, resources: Sequence[Resource], config: DispatchConfig) -> KeyFields:
+    """The key of a launch over resident memory whose grid does not lie there."""
+    return id(program), (), config.launch_shape, None, tuple(map(id, resources)), None
 
 
 class LaunchRequest(NamedTuple):
@@ -209,7 +212,7 @@ class LaunchCache:
 
     def __init__(self, backend: str, persistent: dict[str, Allocation] | None) -> None:
         self._backend, self._persistent = backend, persistent
-        self.entries: dict[LaunchKey, CachedLaunch] = {}
+        self.entries: dict[KeyFields, CachedLaunch] = {}
         self._over: dict[int, dict[CachedLaunch, None]] = {}  # those over resident memory by each of its ids
         self._added, self._bytes = 0, 0  # launches since all were counted, and what was held then and by these
         self._poison: str | None = None
@@ -222,7 +225,7 @@ class LaunchCache:
     def dispatch(self, device: Device, deadline: Deadline | None, call: HostCall) -> list[Any]:
         """The outputs of a dispatch from host memory; None for those that are made in `views`."""
         program, inputs, config, form, views = call
-        cached = self.entries.get(LaunchKey.of(program, inputs, config))
+        cached = self.entries.get(host_key(program, inputs, config))
         if cached is None:
             cached = self.find(device, program, inputs, config, deadline)
         return self.run(device, cached, inputs, deadline, form, views)
@@ -235,7 +238,7 @@ class LaunchCache:
     def dispatch_resident(self, device: Device, deadline: Deadline | None, call: ResidentCall) -> None:
         """A dispatch over resident memory."""
         program, resources, config = call
-        cached = self.entries.get(LaunchKey.over(program, resources, config))
+        cached = self.entries.get(resident_key(program, resources, config))
         if cached is None:
             cached = self.get(device, resident_request(device, program, resources, config, deadline))
         self.run(device, cached, (), deadline, BYTES)
@@ -245,7 +248,7 @@ class LaunchCache:
     ) -> TimedDispatchResult:
         """The same with times."""
         program, resources, config = call
-        cached = self.entries.get(LaunchKey.over(program, resources, config))
+        cached = self.entries.get(resident_key(program, resources, config))
         if cached is None:
             cached = self.get(device, resident_request(device, program, resources, config, deadline))
         return self._run_timed(device, cached, (), deadline)
@@ -259,11 +262,11 @@ class LaunchCache:
 
         An indirect dispatch is always cached with its grid, so the grid is read only on a miss.
         """
-        key = LaunchKey.of(program, inputs, config)
-        cached = self.entries.get(key)
+        cached = self.entries.get(host_key(program, inputs, config))
         if cached is None:
-            key = key.with_grid(program, inputs, config)
-            cached = self.get(device, LaunchRequest(program, key, tuple(map(_nbytes, inputs)), config, deadline))
+            sizes = tuple(map(_nbytes, inputs))
+            key = LaunchKey(id(program), sizes, config.launch_shape).with_grid(program, inputs, config)
+            cached = self.get(device, LaunchRequest(program, key, sizes, config, deadline))
         return cached
 
     def get(self, device: Device, request: LaunchRequest) -> CachedLaunch:

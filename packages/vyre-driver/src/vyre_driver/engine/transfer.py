@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from enum import Enum
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -179,75 +179,71 @@ class Input:
         return buffer.memory
 
 
+Result: TypeAlias = "npt.NDArray[Any]"
+"""An array of all of a pooled buffer."""
+
+
 class Output:
     """An output in pooled host memory, of which the caller gets the bytes from `start` to `stop`.
 
     Before the launch it has the contents of the input at `position`, or zeros unless the launch writes all of it.
     """
 
-    __slots__ = ("is_covered", "is_whole", "pool", "position", "result", "start", "stop")
+    __slots__ = ("is_covered", "is_ready", "is_whole", "pool", "position", "start", "stop")
 
     def __init__(self, pool: BufferPool, start: int, stop: int, position: int | None, *, is_covered: bool) -> None:
         self.pool, self.start, self.stop = pool, start, stop
         self.position, self.is_covered = position, is_covered
         self.is_whole = (start, stop) == (0, pool.size)
-        self.result: npt.NDArray[Any] | None = None
-        """The result of the present dispatch; None if it is in memory of the caller."""
+        self.is_ready = is_covered and position is None
+        """Whether there is nothing to prepare."""
 
-    def prepare(self, device: Device, inputs: Sequence[Any]) -> Any:
-        """Memory with the contents before the launch."""
-        buffer, self.result = self.pool.take()
+    def prepare(self, device: Device, inputs: Sequence[Any], contents: npt.NDArray[np.uint8]) -> None:
+        """Make memory what it is before the launch."""
         if self.position is not None:
-            device.put(buffer.bytes, inputs[self.position])
+            device.put(contents, inputs[self.position])
         elif not self.is_covered:
-            device.clear(buffer.bytes)
-        return buffer.memory
+            device.clear(contents)
 
-    def prepare_in(self, device: Device, inputs: Sequence[Any], target: memoryview | None) -> Any:
-        """The same in memory of the caller if the device can use it, else in a pooled buffer."""
-        if target is None or not self.is_whole or not target.nbytes:
-            return self.prepare(device, inputs)
-        memory = device.port.in_place(target)
-        if memory is None:
-            return self.prepare(device, inputs)
-        self.result = None
-        buffer = np.frombuffer(target, np.uint8)
-        if self.position is not None:
-            device.put(buffer, inputs[self.position])
-        elif not self.is_covered:
-            device.clear(buffer)
-        return memory
+    def prepare_in(self, device: Device, inputs: Sequence[Any], target: memoryview | None) -> tuple[Any, Result | None]:
+        """Prepared memory: the caller's if the device can use it; else a pooled buffer, and the array of it."""
+        if target is not None and self.is_whole and target.nbytes:
+            memory = device.port.in_place(target)
+            if memory is not None:
+                self.prepare(device, inputs, np.frombuffer(target, np.uint8))
+                return memory, None
+        buffer, array = self.pool.take()
+        self.prepare(device, inputs, buffer.bytes)
+        return buffer.memory, array
 
-    def take_result_in(self, target: memoryview | None) -> memoryview | None:
+    def moved(self, array: Result | None, target: memoryview | None) -> memoryview | None:
         """The result as bytes, None if it is in its target."""
-        if self.result is None:
+        if array is None:
             return None
-        result: memoryview = self.take_result(BYTES)
+        result: memoryview = self.result(array, BYTES)
         if target is None:
             return result
         target[:] = result
         return None
 
-    def take_result(self, form: Form) -> Any:
-        """The result, which is the caller's from now on."""
-        whole, self.result = self.result, None
-        assert whole is not None
+    def result(self, array: Result, form: Form) -> Any:
+        """The result, of an array of the memory."""
         if self.is_whole and form is ARRAYS:
-            return whole
-        data = whole.view(np.uint8)[self.start : self.stop]
-        return data.data if form is BYTES else data.view(whole.dtype)
+            return array
+        data = array.view(np.uint8)[self.start : self.stop]
+        return data.data if form is BYTES else data.view(array.dtype)
 
 
 class InPlace:
     """For a device that works in host memory: kernels read the caller's inputs and write to pooled buffers.
 
     `picks` are, for each kernel, the places of its arguments among the inputs, the outputs, and `rest`, in this order.
-    `fills` as for copies.
+    `fills` as for copies. The arrays of outputs are the caller's from the readback on.
     """
 
     __slots__ = (
-        *("_device", "_fills", "_in_place", "_inputs", "_outputs", "_picks", "_places", "_rest", "_static", "_used"),
-        *("moves", "reads"),
+        *("_are_whole", "_arrays", "_device", "_fills", "_has_unused", "_in_place", "_inputs", "_outputs", "_picks"),
+        *("_places", "_rest", "_static", "_used", "moves", "reads"),
     )
 
     def __init__(
@@ -265,9 +261,12 @@ class InPlace:
         self._picks = [_picking(places) for places in picks]
         self._inputs, self._outputs, self._rest = inputs, outputs, rest
         self._in_place = device.port.in_place
+        self._are_whole = all(output.is_whole for output in outputs)
+        self._arrays: list[Any] = []
         self.reads, self.moves = False, True
         come = range(len(inputs) + len(outputs))
         self._used = [place for place in come if picks and place in picks[0]]
+        self._has_unused = len(self._used) < len(come)
 
     @property
     def owned(self) -> tuple[Allocation, ...]:
@@ -285,7 +284,7 @@ class InPlace:
     ) -> list[Any]:
         """Upload, launch and wait, read back."""
         values = self._prepared(inputs, targets)
-        launch(values if len(values) == len(self._used) else [values[place] for place in self._used])
+        launch([values[place] for place in self._used] if self._has_unused else values)
         return self.readback(form, targets)
 
     def upload(self, inputs: Sequence[Any], targets: Targets | None = None) -> Sequence[Args]:
@@ -307,26 +306,33 @@ class InPlace:
             given = inputs[wanted.position]
             memory = in_place(given)
             values.append(wanted.staged(device, given) if memory is None else memory)
+        arrays: list[Any] = []
+        self._arrays = arrays
         if targets is None:
             for output in self._outputs:
-                values.append(output.prepare(device, inputs))
+                buffer, array = output.pool.take()
+                if not output.is_ready:
+                    output.prepare(device, inputs, buffer.bytes)
+                values.append(buffer.memory)
+                arrays.append(array)
         else:
             for output, target in zip(self._outputs, targets, strict=True):
-                values.append(output.prepare_in(device, inputs, target))
+                memory, result = output.prepare_in(device, inputs, target)
+                values.append(memory)
+                arrays.append(result)
         for allocation, byte, size in self._fills:
             device.fill(allocation, byte, size)
         return values
 
     def readback(self, form: Form, targets: Targets | None = None) -> list[Any]:
         """The outputs in the program's order."""
-        results: list[Any] = []
-        if targets is None:
-            for output in self._outputs:
-                results.append(output.take_result(form))
-        else:
-            for output, target in zip(self._outputs, targets, strict=True):
-                results.append(output.take_result_in(target))
-        return results
+        arrays, self._arrays = self._arrays, []
+        if targets is not None:
+            pairs = zip(self._outputs, arrays, targets, strict=True)
+            return [output.moved(array, target) for output, array, target in pairs]
+        if self._are_whole and form is ARRAYS:
+            return arrays
+        return [output.result(array, form) for output, array in zip(self._outputs, arrays, strict=True)]
 
 
 def _picking(places: Sequence[int]) -> Callable[[Sequence[Any]], Args]:

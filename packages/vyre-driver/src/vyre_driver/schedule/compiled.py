@@ -64,6 +64,7 @@ class CompiledGraph:
         self._written = written_buffers(graph)
         self._inputs = [(buffer, declaration(buffer)) for buffer in graph.of(BufferKind.INPUT)]
         self._residents = graph.of(BufferKind.RESIDENT)
+        self._names = {buffer.name for buffer in graph.buffers if buffer.kind is not BufferKind.TEMPORARY}
         self._undefined_after_failure = tuple([b.name for b in self._residents if b.name in self._written])
 
     def __repr__(self) -> str:
@@ -148,7 +149,7 @@ class CompiledGraph:
         Returns:
             The outputs by name.
         """
-        if any(not pending.is_ready() for pending in tuple(self._pending)):
+        if self._pending and any(not pending.is_ready() for pending in tuple(self._pending)):
             return self.launch(inputs, **arrays).result()
         given, handles = self._checked({**({} if inputs is None else inputs), **arrays})
         with self._lock:
@@ -192,9 +193,7 @@ class CompiledGraph:
     # ── what a launch is given ───────────────────────────────────────────────────────────────────────────────────────
 
     def _checked(self, given: Mapping[str, object]) -> tuple[dict[str, Bytes], dict[str, Resource]]:
-        if len(given) != len(self._inputs) + len(self._residents) or not all(
-            buffer.name in given for buffer in self.graph.buffers if buffer.kind is not BufferKind.TEMPORARY
-        ):
+        if given.keys() != self._names:
             self._refuse_names(given)
         for name, shape in self.graph.input_shapes.items():
             if shape_of(name, given[name]) != shape:

@@ -70,6 +70,11 @@ class Program(Memo):
         return tuple(b for b in self.buffers if b.is_output)
 
     @cached_property
+    def ranged_outputs(self) -> tuple[Buffer, ...]:
+        """The outputs of which the host receives a range of bytes."""
+        return tuple(b for b in self.outputs if b.output_range is not None)
+
+    @cached_property
     def statements(self) -> tuple[Stmt, ...]:
         """Every statement, outer before inner, in program order. Computed once."""
         return tuple(statements(self.body))

@@ -1,0 +1,52 @@
+"""How many dispatches a call takes where there is little to do."""
+
+import numpy as np
+import pytest
+
+import vyre_algorithms as va
+from vyre_algorithms import launches
+from vyre_driver import backend_for, registered_backends
+
+pytestmark = pytest.mark.skipif(
+    all(registration.id != "cpu" for registration in registered_backends()), reason="the backend is not installed"
+)
+random = np.random.default_rng(1)
+words = random.integers(0, 2**32, 1024, dtype=np.uint32)
+floats = words.astype(np.float32)
+matrix = floats.reshape(32, 32)
+DISPATCHES = {
+    "sum": (1, lambda on: va.sum(floats, **on)),
+    "exact_sum": (1, lambda on: va.exact_sum(floats, **on)),
+    "scan": (1, lambda on: va.scan(words, dtype=np.uint32, **on)),
+    "sort": (1, lambda on: va.sort(words, **on)),
+    "sort_pairs": (1, lambda on: va.sort_pairs(words, floats, **on)),
+    "top_k": (1, lambda on: va.top_k(words, 10, **on)),
+    "compact": (1, lambda on: va.compact(words, words < 2**31, **on)),
+    "unique": (2, lambda on: va.unique(words, **on)),
+    "searchsorted": (1, lambda on: va.searchsorted(np.sort(words), words, **on)),
+    "bincount": (1, lambda on: va.bincount(words & 255, **on)),
+    "histogram": (1, lambda on: va.histogram(floats, 64, **on)),
+    "matmul": (1, lambda on: va.matmul(matrix, matrix, **on)),
+    "fft": (3, lambda on: va.fft(floats.astype(np.complex64), **on)),
+    "scan of rows": (1, lambda on: va.scan(matrix, dtype=np.float64, **on)),
+}
+
+
+@pytest.mark.parametrize("name", DISPATCHES)
+def test_few_elements_take_few_dispatches(name):
+    """Each is one from host memory to host memory: none is a launch of a compiled graph, which copies to and fro."""
+    dispatches, call = DISPATCHES[name]
+    backend = backend_for("cpu")
+    call({"backend": backend})
+    graphs, before = launches._compiled.cache_info().misses, backend.backend_metric_snapshot()
+    call({"backend": backend})
+    after = backend.backend_metric_snapshot()
+    assert after["dispatches"] - before["dispatches"] == dispatches
+    assert launches._compiled.cache_info().misses == graphs
+
+
+def test_few_elements_are_moved_with_their_bits():
+    values = np.array([0x7F800001, 0xFFC00000, 0x80000000, 1], np.uint32).view(np.float32)
+    keys, moved = va.sort_pairs(np.array([3, 1, 2, 0], np.uint32), values, backend="cpu")
+    assert keys.tolist() == [0, 1, 2, 3]
+    assert np.array_equal(moved.view(np.uint32), values.view(np.uint32)[[3, 1, 2, 0]])
