@@ -48,7 +48,7 @@ class VectorValues(OperandValues):
         self.lanes, self._first = lanes, first
         self._vectors = scope.spellings.of(lanes.width)
         self.mask: str | None = None
-        self._rows: list[dict[Group, dict[int, str]]] = [{}]
+        self._rows: list[dict[Group, list[dict[int, str]]]] = [{}]
         """Rows that are loaded in the blocks around the present place, by the distance of their elements."""
 
     # ── vectors ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -247,8 +247,8 @@ class VectorValues(OperandValues):
         self._rows.append({})
         if self.mask is not None:
             return
-        for group, distances in row_groups(body, self.lanes).items():
-            self._rows[-1][group] = dict.fromkeys(distances, "")
+        for group, rows in row_groups(body, self.lanes).items():
+            self._rows[-1][group] = [dict.fromkeys(distances, "") for distances in rows]
 
     def leave(self) -> None:
         """A block ends."""
@@ -353,10 +353,11 @@ class VectorValues(OperandValues):
         """An element of rows that are loaded together: all of them, with the first."""
         root, distance = split(node.index)
         for known in reversed(self._rows):
-            columns = known.get((node.buffer, root))
-            if columns is not None and distance in columns:
+            for columns in known.get((node.buffer, root), ()):
+                if distance not in columns:
+                    continue
                 if not columns[distance]:
-                    columns.update(zip(sorted(columns), self._columns(node, root, sorted(columns)), strict=True))
+                    columns.update(zip(columns, self._columns(node, root, tuple(columns)), strict=True))
                 return columns[distance]
         return None
 
@@ -495,18 +496,24 @@ def _suffix(dtype: DType) -> str:
     return f"f{dtype.bits}" if dtype.is_float else TYPES[dtype]
 
 
-def row_groups(body: Body, lanes: VectorLanes) -> dict[Group, list[int]]:
-    """Loads of a block that are rows of adjacent elements, far from lane to lane, with the distances in a row."""
+def row_groups(body: Body, lanes: VectorLanes) -> dict[Group, list[list[int]]]:
+    """Loads of a block that are rows of adjacent elements, far from lane to lane, with the distances in each row.
+
+    Rows that are longer than a vector are several.
+    """
     found: dict[Group, set[int]] = {}
     for load in _certain_loads(body):
         if not load.checked and load.buffer.access is Access.READ and lanes.varies(load.index):
             root, distance = split(load.index)
             found.setdefault((load.buffer, root), set()).add(distance)
-    return {
-        group: sorted(distances)
-        for group, distances in found.items()
-        if is_row(distances, lanes.width) and is_far(group[1], lanes)
-    }
+    groups = {}
+    for group, distances in found.items():
+        ordered = sorted(distances)
+        parts = (ordered[first : first + lanes.width] for first in range(0, len(ordered), lanes.width))
+        rows = [part for part in parts if is_row(part, lanes.width)]
+        if rows and is_far(group[1], lanes):
+            groups[group] = rows
+    return groups
 
 
 def is_row(distances: Iterable[int], width: int) -> bool:
