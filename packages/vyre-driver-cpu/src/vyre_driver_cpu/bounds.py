@@ -1,4 +1,4 @@
-"""How large an index of 64 bits can be, from what it is made of: where it cannot wrap, LLVM is told so.
+"""How large an index can be, from what it is made of: where one of 64 bits cannot wrap, LLVM is told so.
 
 ::
 
@@ -9,17 +9,22 @@ Vectors of adjacent elements are made only of accesses whose addresses do not wr
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Literal, Local
+from vyre_foundation.ir.stmt import For
 from vyre_foundation.ir.walk import solve
+
+_BY_LITERALS = frozenset(("raw_shl", "raw_shr"))
+_COMBINED = frozenset("add mul min max and or".split())
 
 
 class UpperBounds:
-    """Answers for one kernel; `lets` are the values of its immutable locals."""
+    """Answers for one kernel; `lets` are the values of its immutable locals, `loops` those whose counters are bounded."""
 
-    def __init__(self, lets: Mapping[str, Expr]) -> None:
+    def __init__(self, lets: Mapping[str, Expr], loops: Iterable[For] = ()) -> None:
         self._lets = lets
+        self._ends = {loop.name: loop.stop for loop in loops if not loop.start.dtype.is_signed}
         self._known: dict[Expr, int] = {}
 
     def of(self, root: Expr) -> int:
@@ -30,11 +35,13 @@ class UpperBounds:
         match node:
             case Local(name) if name in self._lets:
                 return (self._lets[name],)
+            case Local(name) if name in self._ends:
+                return (self._ends[name],)
             case Cast(_, value) if value.dtype.is_integer and not value.dtype.is_signed:
                 return (value,)
-            case Apply(op, args) if op.id in ("add", "mul", "min", "and") and not node.dtype.is_signed:
+            case Apply(op, args) if op.id in _COMBINED and not node.dtype.is_signed:
                 return args
-            case Apply(op, (value, Literal())) if op.id == "raw_shl" and not node.dtype.is_signed:
+            case Apply(op, (value, Literal())) if op.id in _BY_LITERALS and not node.dtype.is_signed:
                 return (value,)
             case _:
                 return ()
@@ -45,13 +52,28 @@ class UpperBounds:
         match node:
             case Literal():
                 return node.bits
+            case Local(name) if name in self._ends:
+                return max(0, sources[0] - 1)
             case Cast() | Local() if sources:
                 return min(most, sources[0])
-            case Apply(op, (_, Literal() as count)) if sources and op.id == "raw_shl":
-                return sources[0] << count.bits
-            case Apply(op) if sources and op.id in ("min", "and"):
-                return min(sources)
             case Apply(op) if sources:
-                return sources[0] + sources[1] if op.id == "add" else sources[0] * sources[1]
+                return self._of_result(op.id, sources, node.args[1])
             case _:
                 return most
+
+    def _of_result(self, operation: str, bounds: Sequence[int], second: Expr) -> int:
+        match operation, second:
+            case "raw_shl", Literal(bits=count):
+                return bounds[0] << count
+            case "raw_shr", Literal(bits=count):
+                return bounds[0] >> count
+            case ("min" | "and"), _:
+                return min(bounds)
+            case "max", _:
+                return max(bounds)
+            case "or", _:
+                return (1 << max(bounds).bit_length()) - 1
+            case "add", _:
+                return bounds[0] + bounds[1]
+            case _:
+                return bounds[0] * bounds[1]

@@ -31,6 +31,7 @@ class RegisterArrays:
 
     def __init__(self, program: Program, vector_bits: int) -> None:
         self._lets = {s.name: s.value for s in statements(program.body) if isinstance(s, Let)}
+        self._bounds = UpperBounds(self._lets, (s for s in statements(program.body) if isinstance(s, For)))
         self._mutable = frozenset(s.name for s in statements(program.body) if isinstance(s, Var))
         self._bits = min(STREAM_BITS, vector_bits)
         self._constants: set[Expr] = set()
@@ -99,7 +100,7 @@ class RegisterArrays:
             width = trips
         if trips < 2 or trips % width or width & (width - 1) or trips > _MOST * width:
             return None
-        return VectorLanes(loop, width, self._lets, self._mutable, UpperBounds(self._lets))
+        return VectorLanes(loop, width, self._lets, self._mutable, self._bounds)
 
 
 def runs_once(loop: For) -> bool:

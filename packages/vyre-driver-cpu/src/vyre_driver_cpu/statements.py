@@ -98,8 +98,9 @@ class StatementPrinter:
     ) -> None:
         placement = place(program)
         lets = {s.name: s.value for s in statements(program.body) if isinstance(s, Let)}
+        bounds = UpperBounds(lets, (s for s in statements(program.body) if isinstance(s, For)))
         known: KnownValues[str] = KnownValues(placement)
-        scope = FunctionScope(out, spellings, placement, arrays, symbols, {}, lets, functions, known, UpperBounds(lets))
+        scope = FunctionScope(out, spellings, placement, arrays, symbols, {}, lets, functions, known, bounds)
         self.mutable = frozenset(s.name for s in statements(program.body) if isinstance(s, Var))
         self.asks, self._vectorize = asks, vectorize
         self.vectorized: list[int] = []

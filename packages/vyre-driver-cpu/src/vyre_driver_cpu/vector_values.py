@@ -48,7 +48,7 @@ class VectorValues(OperandValues):
         self.lanes, self._first = lanes, first
         self._vectors = scope.spellings.of(lanes.width)
         self.mask: str | None = None
-        self._rows: list[dict[Group, dict[int, str]]] = [{}]
+        self._rows: list[dict[Group, list[dict[int, str]]]] = [{}]
         """Rows that are loaded in the blocks around the present place, by the distance of their elements."""
 
     # ── vectors ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -103,6 +103,12 @@ class VectorValues(OperandValues):
         width = self.lanes.width
         bits = self._out.value(f"bitcast {self.mask_type} {mask} to i{width}")
         return self._out.value(f"icmp ne i{width} {bits}, 0")
+
+    def every(self, mask: str) -> str:
+        """Whether all lanes are active."""
+        width = self.lanes.width
+        bits = self._out.value(f"bitcast {self.mask_type} {mask} to i{width}")
+        return self._out.value(f"icmp eq i{width} {bits}, -1")
 
     def reduced(self, operation: str, root: Expr) -> str:
         """One value that combines those of `root` in the active lanes: add, and, or, xor, min or max of integers."""
@@ -241,8 +247,8 @@ class VectorValues(OperandValues):
         self._rows.append({})
         if self.mask is not None:
             return
-        for group, distances in row_groups(body, self.lanes).items():
-            self._rows[-1][group] = dict.fromkeys(distances, "")
+        for group, rows in row_groups(body, self.lanes).items():
+            self._rows[-1][group] = [dict.fromkeys(distances, "") for distances in rows]
 
     def leave(self) -> None:
         """A block ends."""
@@ -347,10 +353,11 @@ class VectorValues(OperandValues):
         """An element of rows that are loaded together: all of them, with the first."""
         root, distance = split(node.index)
         for known in reversed(self._rows):
-            columns = known.get((node.buffer, root))
-            if columns is not None and distance in columns:
+            for columns in known.get((node.buffer, root), ()):
+                if distance not in columns:
+                    continue
                 if not columns[distance]:
-                    columns.update(zip(sorted(columns), self._columns(node, root, sorted(columns)), strict=True))
+                    columns.update(zip(columns, self._columns(node, root, tuple(columns)), strict=True))
                 return columns[distance]
         return None
 
@@ -418,14 +425,26 @@ class VectorValues(OperandValues):
         self._out.add(f"call void {name}({t} {given}, {places}, {every})")
 
     def _store_at(self, buffer: Buffer, base: str, given: str) -> None:
-        """Adjacent elements."""
+        """Adjacent elements. AVX2 has masked stores, but on AMD's CPUs one takes as long as twelve plain ones."""
         vector, width, size = self.type(buffer.dtype), self.lanes.width, buffer.dtype.size
+        plain = f"store {vector} {given}, ptr {base}, align {size}"
         if self.mask is None:
-            self._out.add(f"store {vector} {given}, ptr {base}, align {size}")
-        else:
-            name = f"@llvm.masked.store.v{width}{_suffix(buffer.dtype)}.p0"
-            mask = f"{self.mask_type} {self._unknown(self.mask)}"
-            self._out.add(f"call void {name}({vector} {given}, ptr align {size} {base}, {mask})")
+            self._out.add(plain)
+            return
+        name = f"@llvm.masked.store.v{width}{_suffix(buffer.dtype)}.p0"
+        mask = f"{self.mask_type} {self._unknown(self.mask)}"
+        masked = f"call void {name}({vector} {given}, ptr align {size} {base}, {mask})"
+        if self._vectors.masked_memory:
+            self._out.add(masked)
+            return
+        whole, part, behind = (self._out.name(stem) for stem in ("whole", "part", "behind"))
+        self._out.branch(self.every(self.mask), whole, part)
+        self._out.open(whole)
+        self._out.add(plain)
+        self._out.jump(behind)
+        self._out.open(part)
+        self._out.add(masked)
+        self._out.open(behind)
 
     def _unknown(self, mask: str) -> str:
         """The mask, of which LLVM does not know the lanes.
@@ -477,18 +496,24 @@ def _suffix(dtype: DType) -> str:
     return f"f{dtype.bits}" if dtype.is_float else TYPES[dtype]
 
 
-def row_groups(body: Body, lanes: VectorLanes) -> dict[Group, list[int]]:
-    """Loads of a block that are rows of adjacent elements, far from lane to lane, with the distances in a row."""
+def row_groups(body: Body, lanes: VectorLanes) -> dict[Group, list[list[int]]]:
+    """Loads of a block that are rows of adjacent elements, far from lane to lane, with the distances in each row.
+
+    Rows that are longer than a vector are several.
+    """
     found: dict[Group, set[int]] = {}
     for load in _certain_loads(body):
         if not load.checked and load.buffer.access is Access.READ and lanes.varies(load.index):
             root, distance = split(load.index)
             found.setdefault((load.buffer, root), set()).add(distance)
-    return {
-        group: sorted(distances)
-        for group, distances in found.items()
-        if is_row(distances, lanes.width) and is_far(group[1], lanes)
-    }
+    groups = {}
+    for group, distances in found.items():
+        ordered = sorted(distances)
+        parts = (ordered[first : first + lanes.width] for first in range(0, len(ordered), lanes.width))
+        rows = [part for part in parts if is_row(part, lanes.width)]
+        if rows and is_far(group[1], lanes):
+            groups[group] = rows
+    return groups
 
 
 def is_row(distances: Iterable[int], width: int) -> bool:
