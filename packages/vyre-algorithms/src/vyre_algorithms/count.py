@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -39,12 +40,15 @@ PER_BIN, CHUNKS = 1 << 6, 1 << 6
 """Elements of a chunk for each bin, at least, as adding to the result takes time; and chunks at most."""
 GROUP = 64
 LIMIT = 1 << 22
-"""Bins at most for which bins are guessed: the numbers below it and the guess in f32 are exact."""
+"""Bins at most for which bins are guessed: half of the numbers that the lowest bits of an f32 hold."""
 ROUNDING = {f32: float(1 << 23), f64: float(1 << 52)}
 """The least numbers whose last bit is 1."""
 
-Binning = Callable[[ProgramBuilder, Value, Buffer], Value]
-"""The number of the bin of an element, from a table; a number beyond the bins is not counted."""
+Binning = Callable[[ProgramBuilder, Value, Buffer, int], Value]
+"""The number of the bin of an element, from a table, where there are at most so many bins, a power of 2.
+
+A number beyond the bins is not counted.
+"""
 
 
 def bincount(x: object, /, *, minlength: int = 0, backend: Backend = None) -> Array:
@@ -145,7 +149,8 @@ def _ends(array: Array, backend: Backend) -> tuple[Any, Any]:
 def _table(edges: HostArray, dtype: DType) -> tuple[Binning, HostArray]:
     """How the bins of elements are found, and the table for it, of the type in which elements are compared.
 
-    The table has, for each edge, the least number of its type that belongs above it; NaN if there is none.
+    The table has, for each edge, the least number of its type that belongs above it; NaN if there is none. Before them
+    it has what the guess needs, and behind them elements for all that a guess may be.
     """
     bins = edges.size - 1
     compared = _compared(dtype).numpy
@@ -155,20 +160,23 @@ def _table(edges: HostArray, dtype: DType) -> tuple[Binning, HostArray]:
         if least_above[-1] == edges[-1]:  # the last edge belongs below
             above = np.nextafter(least_above[-1], compared.type(np.inf))
             least_above[-1] = above if above > least_above[-1] else np.nan
-        first, scale = least_above[0], compared.type(bins) / (least_above[-1] - least_above[0])
-        table = np.append(least_above, [first, scale]).astype(compared)
-        return (_near_guess, table) if bins < LIMIT and _is_near(table) else (_between_edges, least_above)
+        guess = np.array([least_above[0], compared.type(bins) / (least_above[-1] - least_above[0]), bins], compared)
+        if bins > LIMIT or not _is_near(guess, least_above):
+            return _between_edges, least_above
+        most = next((private for private in PRIVATE if bins <= private), 0)
+        return _near_guess, np.concatenate([guess, least_above, np.zeros(max(0, 2 * most - edges.size), compared)])
 
 
-def _is_near(table: HostArray) -> bool:
-    """Whether the guess for each number of a bin is its bin or the next; it never falls from a number to a greater one."""
-    edges, bins = table[:-2], table.size - 3
-    guess = lambda numbers: np.rint(np.minimum(np.maximum((numbers - table[-2]) * table[-1], 0), bins))
-    lowest, highest = guess(edges), guess(np.nextafter(edges, -np.inf, dtype=edges.dtype))
-    number = np.arange(bins + 1)
+def _is_near(guess: HostArray, edges: HostArray) -> bool:
+    """Whether the guess is right or one too high for all numbers: as it never falls, those beside edges show it."""
+    first, scale, most = guess
+    below = np.nextafter(edges, -np.inf, dtype=edges.dtype)
+    lowest, highest = (np.rint(np.clip((numbers - first) * scale, 0, most)) for numbers in (edges, below))
+    number = np.arange(edges.size)
     is_empty = edges[:-1] == edges[1:]
     is_right = (lowest[:-1] >= number[:-1]) & (highest[1:] <= number[1:])
-    return bool(highest[0] == 0 and lowest[-1] == bins and np.isfinite(table).all() and (is_empty | is_right).all())
+    is_outside = highest[0] == 0 and lowest[-1] == most
+    return bool(is_outside and np.isfinite(guess).all() and (is_empty | is_right).all())
 
 
 def _compared(dtype: DType) -> DType:
@@ -191,7 +199,7 @@ def count_bins(binning: Binning, array: Array, table: Array, bins: int, backend:
     return launch(_shared(*kinds), given, -(-array.size // GROUP), backend)["counts"]
 
 
-def _of_number(p: ProgramBuilder, element: Value, table: Buffer) -> Value:
+def _of_number(p: ProgramBuilder, element: Value, table: Buffer, most: int) -> Value:
     dtype = element.dtype
     if dtype.bits < 64:
         return element.cast(u32)
@@ -199,21 +207,20 @@ def _of_number(p: ProgramBuilder, element: Value, table: Buffer) -> Value:
     return select(bits < 1 << 32, bits.cast(u32), constant(u32, u32.highest))
 
 
-def _near_guess(p: ProgramBuilder, element: Value, table: Buffer) -> Value:
+def _near_guess(p: ProgramBuilder, element: Value, table: Buffer, most: int) -> Value:
     """The bin as if all had equal width, or the one before it, which the edge between them says."""
     dtype = table.dtype
-    bins = p.let(table.length - 3)
-    first, scale, most = p.let(table[bins + 1]), p.let(table[bins + 2]), p.let(bins.cast(dtype))
+    first, scale, bins = p.let(table[0]), p.let(table[1]), p.let(table[2])
     value = p.let(element.cast(dtype))
     place = p.let((value - first) * scale)
     place = p.let(select(place > 0, place, constant(dtype, 0)))
-    place = p.let(select(place < most, place, most))
+    place = p.let(select(place < bins, place, bins))
     # The sum has no bits below 1: it is rounded to the nearest, and its lowest bits are the number.
-    guess = p.let((place + ROUNDING[dtype]).bitcast(dtype.unsigned).cast(u32) & (LIMIT - 1))
-    return guess - select(table[guess] <= value, constant(u32, 0), constant(u32, 1))
+    guess = p.let((place + ROUNDING[dtype]).bitcast(dtype.unsigned).cast(u32) & (2 * most - 1))
+    return guess - select(table[guess + 3] <= value, constant(u32, 0), constant(u32, 1))
 
 
-def _between_edges(p: ProgramBuilder, element: Value, edges: Buffer) -> Value:
+def _between_edges(p: ProgramBuilder, element: Value, edges: Buffer, most: int) -> Value:
     """The last edge that is not above the element, found by halves."""
     value = p.let(element.cast(edges.dtype))
     low, high = p.var(0, u32), p.var(edges.length)
@@ -245,13 +252,13 @@ def _private(binning: Binning, dtype: DType, table: DType, bins: int) -> Program
         last = p.let(least(first + chunk[0], x.length))
         rest = p.let(first + (last - first) // AT_ONCE * AT_ONCE)
         with p.range(first, rest, AT_ONCE) as k:
-            found = [p.let(binning(p, x[k + n], given["table"])) for n in range(AT_ONCE)]
+            found = [p.let(binning(p, x[k + n], given["table"], bins)) for n in range(AT_ONCE)]
             for n, number in enumerate(found):
                 _count_in(p, own, number, bins, n % tables)
         with p.range(rest, last) as k:
-            _count_in(p, own, p.let(binning(p, x[k], given["table"])), bins, 0)
+            _count_in(p, own, p.let(binning(p, x[k], given["table"], bins)), bins, 0)
         with p.range(0, counts.length) as n:
-            number = p.let(sum((own[n + bins * table] for table in range(1, tables)), own[n]))
+            number = p.let(reduce(add, [own[n + bins * table] for table in range(tables)]))
             with p.if_(number != 0):
                 counts.atomic_add(n, number)
     return p.build()
@@ -271,5 +278,5 @@ def _shared(binning: Binning, dtype: DType, table: DType) -> Program:
         given = _declared(p, dtype, table)
         i = p.global_id(0)
         with p.if_(i < given["x"].length):
-            given["counts"].atomic_add(binning(p, given["x"][i], given["table"]), 1)
+            given["counts"].atomic_add(binning(p, given["x"][i], given["table"], LIMIT), 1)
     return p.build()
