@@ -258,9 +258,9 @@ def _private(binning: Binning, dtype: DType, table: DType, bins: int) -> Program
         with p.range(rest, last) as k:
             _count_in(p, own, p.let(binning(p, x[k], given["table"], bins)), bins, 0)
         with p.range(0, counts.length) as n:
-            number = p.let(reduce(add, [own[n + bins * table] for table in range(tables)]))
-            with p.if_(number != 0):
-                counts.atomic_add(n, number)
+            counted = p.let(reduce(add, [own[n + bins * table] for table in range(tables)]))
+            with p.if_(counted != 0):
+                counts.atomic_add(n, counted)
     return p.build()
 
 
