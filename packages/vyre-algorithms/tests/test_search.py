@@ -7,7 +7,9 @@ import pytest
 from algorithm_data import TYPES, data, same
 
 import vyre_algorithms as va
+from vyre_algorithms import count
 from vyre_driver.errors import InvalidInput
+from vyre_foundation import f32
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
@@ -78,6 +80,55 @@ def test_bins(backend, bins):
     same(edges, wanted_edges)
     same(found, wanted)
     same(va.histogram(np.arange(10), backend=backend)[0], np.ones(10, "i8"))
+
+
+RANGES = [(256, (0, 1)), (10, (-3, 3)), (77, (1e7, 1e7 + 3)), (256, (-2e9, 2e9)), (30, (1e-45, 1e-43)), (9, (0, 1e300))]
+
+
+@pytest.mark.parametrize("dtype", [dtype for dtype in TYPES if dtype != "bool"])
+@pytest.mark.parametrize("bins", [*RANGES, [0, 1, 5, 9.5, 9.5, 100], [-np.inf, 0, 1, np.inf]])
+def test_elements_at_edges(dtype, bins):
+    """An element belongs above an edge that it equals, and what is just below it does not."""
+    bins, ends = bins if isinstance(bins, tuple) else (bins, None)
+    edges = np.histogram_bin_edges(np.zeros(0), bins, ends)
+    x = data(dtype, 3000)
+    with np.errstate(over="ignore", invalid="ignore"):
+        there = edges.astype(x.dtype)
+        if x.dtype.kind in "iu":
+            around = [there, there - 1, there + 1]
+        else:
+            around = [there, np.nextafter(there, x.dtype.type(np.inf)), np.nextafter(there, x.dtype.type(-np.inf))]
+            around.append(np.array([np.nan, np.inf, -np.inf, -0.0], x.dtype))
+    x = np.concatenate([x, *around])
+    values = x.astype("f8")[:, None]
+    is_inside = (values >= edges[:-1]) & ((values < edges[1:]) | (np.arange(edges.size - 1) == edges.size - 2))
+    wanted = (is_inside & (values <= edges[-1])).sum(0)
+    same(va.histogram(x, bins, ends, backend="cpu")[0], wanted)
+
+
+def test_a_guess_that_is_more_than_one_bin_off(monkeypatch):
+    """What is guessed from other edges than those of the elements is counted elsewhere, and is not used."""
+    x = data("f4", 5000)
+    wanted = va.histogram(x, 100, (-2, 2), backend="cpu")[0]
+    slanted = np.linspace(-2, 2, 101) ** 3
+    assert count._table(slanted, f32)[0] is count._between_edges
+    same(va.histogram(x, slanted, backend="cpu")[0], np.histogram(x.astype("f8"), slanted)[0])
+    monkeypatch.setattr(count, "_is_near", lambda guess, edges: True)
+    assert count._table(slanted, f32)[0] is count._near_guess
+    same(va.histogram(x, 100, (-2, 2), backend="cpu")[0], wanted)
+    assert not np.array_equal(va.histogram(x, slanted, backend="cpu")[0], np.histogram(x.astype("f8"), slanted)[0])
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u2", "i8", "u8"])
+def test_numbers_beyond_the_bins_that_are_asked_for(dtype):
+    x = data("u1", 3000).astype(dtype) & 127
+    same(va.bincount(x, minlength=50, backend="cpu"), np.bincount(x.astype("i8")))
+    if x.dtype.itemsize == 8:
+        with pytest.raises(InvalidInput, match="expected elements from 0"):
+            va.bincount(x + (1 << 32), minlength=256, backend="cpu")
+    if x.dtype.kind == "i":
+        with pytest.raises(InvalidInput, match="expected elements from 0"):
+            va.bincount(-x, minlength=256, backend="cpu")
 
 
 @pytest.mark.parametrize("dtype", TYPES)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -25,17 +26,29 @@ from vyre_algorithms.move import places_of
 from vyre_algorithms.reduce import max as greatest, min as least_of
 from vyre_driver.errors import InvalidInput
 from vyre_driver.graph.recorded import RecordedRange
-from vyre_foundation import Array as Buffer, DType, Program, ProgramBuilder, Value, program, u32
-from vyre_foundation.dtype import f64
-from vyre_foundation.functions import min as least
+from vyre_foundation import Array as Buffer, DType, Program, ProgramBuilder, Value, constant, program, select, u32
+from vyre_foundation.dtype import f32, f64, i64, u64
+from vyre_foundation.functions import clz, min as least
 
 PRIVATE = (256, 4096)
 """Numbers of bins that invocations count on their own, before they add to the result."""
-CHUNK, CHUNKS = 1 << 12, 1 << 6
+TABLES = {256: 4, 4096: 1}
+"""Counts of a bin that an invocation has, so that additions to one bin need not wait for each other."""
+AT_ONCE = 8
+"""Elements of which an invocation finds the bins before it counts them."""
+PER_BIN, CHUNKS = 1 << 6, 1 << 6
+"""Elements of a chunk for each bin, at least, as adding to the result takes time; and chunks at most."""
 GROUP = 64
+LIMIT = 1 << 22
+"""Bins at most for which bins are guessed: half of the numbers that the lowest bits of an f32 hold."""
+ROUNDING = {f32: float(1 << 23), f64: float(1 << 52)}
+"""The least numbers whose last bit is 1."""
 
-Binning = Callable[[ProgramBuilder, Value, Buffer], Value]
-"""The number of the bin of an element, from a table; a number beyond the bins is not counted."""
+Binning = Callable[[ProgramBuilder, Value, Buffer, int], Value]
+"""The number of the bin of an element, from a table, where there are at most so many bins, a power of 2.
+
+A number beyond the bins is not counted.
+"""
 
 
 def bincount(x: object, /, *, minlength: int = 0, backend: Backend = None) -> Array:
@@ -58,13 +71,22 @@ def bincount(x: object, /, *, minlength: int = 0, backend: Backend = None) -> Ar
     bins = count(minlength, "minlength", 1 << 28)
     if isinstance(array, RecordedRange):
         array = places_of(array, bins, backend, is_from_end=False) if bins else known(array)
-    elif array.size:
+        return _numbers(array, bins, backend)
+    if 0 < bins <= PRIVATE[-1] and array.size:
+        counts = _numbers(array, bins, backend)
+        if int(np.asarray(counts).sum()) == array.size:  # all elements are below `bins`
+            return counts
+    if array.size:
         lowest, highest = _ends(array, backend)
         if highest > 1 << 28 or lowest < 0:
             needed = f"elements from 0 to {1 << 28}"
             got = f"elements from {lowest} to {highest}"
             raise InvalidInput("x", needed=needed, got=got, fix="number the elements with unique_all")
         bins = max(bins, highest + 1)
+    return _numbers(array, bins, backend)
+
+
+def _numbers(array: Array, bins: int, backend: Backend) -> Array:
     return count_bins(_of_number, array, np.zeros(1, np.uint32), bins, backend).astype(np.int64)
 
 
@@ -104,8 +126,11 @@ def histogram(
             edges = np.histogram_bin_edges(np.zeros(0), np.asarray(bins, np.float64))
     except (TypeError, ValueError) as error:
         raise InvalidInput("bins", needed="bins", got=f"others ({error})", fix="pass a number, or edges") from None
-    found = count_bins(_between_edges, contiguous(array), edges, edges.size - 1, backend)
-    return found.astype(np.int64), edges
+    bins = edges.size - 1
+    if not bins or not array.size:
+        return zeros_beside(array, (bins,), i64), edges
+    binning, table = _table(edges, type_of(array))
+    return count_bins(binning, contiguous(array), table, bins, backend).astype(np.int64), edges
 
 
 @lru_cache(maxsize=64)
@@ -121,6 +146,44 @@ def _ends(array: Array, backend: Backend) -> tuple[Any, Any]:
     return array.min().item(), array.max().item()
 
 
+def _table(edges: HostArray, dtype: DType) -> tuple[Binning, HostArray]:
+    """How the bins of elements are found, and the table for it, of the type in which elements are compared.
+
+    The table has, for each edge, the least number of its type that belongs above it; NaN if there is none. Before them
+    it has what the guess needs, and behind them elements for all that a guess may be.
+    """
+    bins = edges.size - 1
+    compared = _compared(dtype).numpy
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        least_above = edges.astype(compared)
+        least_above = np.where(least_above < edges, np.nextafter(least_above, compared.type(np.inf)), least_above)
+        if least_above[-1] == edges[-1]:  # the last edge belongs below
+            above = np.nextafter(least_above[-1], compared.type(np.inf))
+            least_above[-1] = above if above > least_above[-1] else np.nan
+        guess = np.array([least_above[0], compared.type(bins) / (least_above[-1] - least_above[0]), bins], compared)
+        if bins > LIMIT or not _is_near(guess, least_above):
+            return _between_edges, least_above
+        most = next((private for private in PRIVATE if bins <= private), 0)
+        return _near_guess, np.concatenate([guess, least_above, np.zeros(max(0, 2 * most - edges.size), compared)])
+
+
+def _is_near(guess: HostArray, edges: HostArray) -> bool:
+    """Whether the guess is right or one too high for all numbers: as it never falls, those beside edges show it."""
+    first, scale, most = guess
+    below = np.nextafter(edges, -np.inf, dtype=edges.dtype)
+    lowest, highest = (np.rint(np.clip((numbers - first) * scale, 0, most)) for numbers in (edges, below))
+    number = np.arange(edges.size)
+    is_empty = edges[:-1] == edges[1:]
+    is_right = (lowest[:-1] >= number[:-1]) & (highest[1:] <= number[1:])
+    is_outside = highest[0] == 0 and lowest[-1] == most
+    return bool(is_outside and np.isfinite(guess).all() and (is_empty | is_right).all())
+
+
+def _compared(dtype: DType) -> DType:
+    """The type in which elements are compared with edges: f32 if it has all of them."""
+    return f32 if dtype is f32 or dtype.bits <= 16 else f64
+
+
 def count_bins(binning: Binning, array: Array, table: Array, bins: int, backend: Backend) -> Array:
     """The counts of the elements of an array in bins, as u32."""
     counts = zeros_beside(array, (bins,), u32)
@@ -130,36 +193,43 @@ def count_bins(binning: Binning, array: Array, table: Array, bins: int, backend:
     kinds = (binning, type_of(array), type_of(table))
     for private in PRIVATE:
         if bins <= private:
-            chunk = max(CHUNK, -(-array.size // CHUNKS))
+            chunk = max(PER_BIN * private, -(-array.size // CHUNKS))
             given["chunk"] = words(chunk)
             return launch(_private(*kinds, private), given, -(-array.size // chunk), backend)["counts"]
     return launch(_shared(*kinds), given, -(-array.size // GROUP), backend)["counts"]
 
 
-def _of_number(p: ProgramBuilder, element: Value, table: Buffer) -> Value:
-    return element.cast(u32)
+def _of_number(p: ProgramBuilder, element: Value, table: Buffer, most: int) -> Value:
+    dtype = element.dtype
+    if dtype.bits < 64:
+        return element.cast(u32)
+    bits = p.let(element.bitcast(u64))
+    return select(bits < 1 << 32, bits.cast(u32), constant(u32, u32.highest))
 
 
-def _between_edges(p: ProgramBuilder, element: Value, edges: Buffer) -> Value:
-    """The last edge that is not above the element: as if bins had equal width, and from there step by step."""
-    value = p.let(element.cast(f64))
-    bins = p.let(edges.length - 1)
-    first, last = p.let(edges[0]), p.let(edges[bins])
-    is_inside = p.let((value >= first) & (value <= last))
-    guess = ((value - first) / (last - first) * bins.cast(f64)).cast(u32)
-    found = p.var(least(guess, bins - 1))
-    with p.if_(is_inside):
-        with p.range(bins):
-            with p.if_((found == 0) | (edges[found] <= value)):
-                p.break_()
-            found -= 1
-        with p.range(bins):
-            with p.if_((found >= bins - 1) | (value < edges[found + 1])):
-                p.break_()
-            found += 1
-    with p.else_():
-        found.set(bins)
-    return found.get()
+def _near_guess(p: ProgramBuilder, element: Value, table: Buffer, most: int) -> Value:
+    """The bin as if all had equal width, or the one before it, which the edge between them says."""
+    dtype = table.dtype
+    first, scale, bins = p.let(table[0]), p.let(table[1]), p.let(table[2])
+    value = p.let(element.cast(dtype))
+    place = p.let((value - first) * scale)
+    place = p.let(select(place > 0, place, constant(dtype, 0)))
+    place = p.let(select(place < bins, place, bins))
+    # The sum has no bits below 1: it is rounded to the nearest, and its lowest bits are the number.
+    guess = p.let((place + ROUNDING[dtype]).bitcast(dtype.unsigned).cast(u32) & (2 * most - 1))
+    return guess - select(table[guess + 3] <= value, constant(u32, 0), constant(u32, 1))
+
+
+def _between_edges(p: ProgramBuilder, element: Value, edges: Buffer, most: int) -> Value:
+    """The last edge that is not above the element, found by halves."""
+    value = p.let(element.cast(edges.dtype))
+    low, high = p.var(0, u32), p.var(edges.length)
+    with p.range(32 - clz(edges.length)):
+        middle = p.let((low + high) >> 1)
+        is_below = p.let((low < high) & (edges[middle] <= value))
+        low.set(select(is_below, middle + 1, low))
+        high.set(select(is_below, high, middle))
+    return low.get() - 1
 
 
 def _declared(p: ProgramBuilder, dtype: DType, table: DType) -> Mapping[str, Buffer]:
@@ -176,16 +246,29 @@ def _private(binning: Binning, dtype: DType, table: DType, bins: int) -> Program
     with program("count_private", 1) as p:
         given = _declared(p, dtype, table)
         x, counts, chunk = given["x"], given["counts"], p.uniform("chunk", u32, 1)
-        own = p.private("own", u32, bins)
+        tables = TABLES[bins]
+        own = p.private("own", u32, bins * tables)
         first = p.let(p.global_id(0) * chunk[0])
-        with p.range(first, least(first + chunk[0], x.length)) as k:
-            found = p.let(binning(p, x[k], given["table"]))
-            own[found] = own[found] + 1
+        last = p.let(least(first + chunk[0], x.length))
+        rest = p.let(first + (last - first) // AT_ONCE * AT_ONCE)
+        with p.range(first, rest, AT_ONCE) as k:
+            found = [p.let(binning(p, x[k + n], given["table"], bins)) for n in range(AT_ONCE)]
+            for n, number in enumerate(found):
+                _count_in(p, own, number, bins, n % tables)
+        with p.range(rest, last) as k:
+            _count_in(p, own, p.let(binning(p, x[k], given["table"], bins)), bins, 0)
         with p.range(0, counts.length) as n:
-            number = p.let(own[n])
-            with p.if_(number != 0):
-                counts.atomic_add(n, number)
+            counted = p.let(reduce(add, [own[n + bins * table] for table in range(tables)]))
+            with p.if_(counted != 0):
+                counts.atomic_add(n, counted)
     return p.build()
+
+
+def _count_in(p: ProgramBuilder, own: Buffer, number: Value, bins: int, table: int) -> None:
+    """Count an element in one of the tables, if its number is one of a bin."""
+    with p.if_(number < bins):
+        place = p.let(number + bins * table)
+        own[place] = own[place] + 1
 
 
 @lru_cache(maxsize=256)
@@ -195,5 +278,5 @@ def _shared(binning: Binning, dtype: DType, table: DType) -> Program:
         given = _declared(p, dtype, table)
         i = p.global_id(0)
         with p.if_(i < given["x"].length):
-            given["counts"].atomic_add(binning(p, given["x"][i], given["table"]), 1)
+            given["counts"].atomic_add(binning(p, given["x"][i], given["table"], LIMIT), 1)
     return p.build()
