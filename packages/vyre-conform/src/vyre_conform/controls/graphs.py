@@ -1,4 +1,4 @@
-"""Faults of graphs: what is fused, which memory is shared, and what a loop does past its end."""
+"""Faults of graphs: what is fused, which memory is shared, what a loop does past its end, and what waves wait for."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import Any
 
 from vyre_conform.controls.engine import on_engine
 from vyre_conform.controls.fault import Fault, Layer
+from vyre_driver.graph.flatten import FlatGraph
 from vyre_driver.graph.fuse import Elementwise
 from vyre_driver.plan.launch import LaunchPlan
 from vyre_driver.schedule.memory import Lifetime
+from vyre_driver.schedule.waves import Wave
 from vyre_foundation.dtype import bool_
 from vyre_foundation.ir.expr import literal
 from vyre_foundation.ir.program import Program
@@ -75,6 +77,24 @@ def _anywhere(right: Right) -> Right:
     return lambda count, index: literal(bool_, value=True)
 
 
+def _read_early(right: Right) -> Right:
+    """All outputs are thought to be complete after the first wave."""
+
+    def in_waves(flat: FlatGraph) -> tuple[FlatGraph, tuple[Wave, ...], str]:
+        graph, waves, reason = right(flat)
+        for wave in waves[1:]:
+            waves[0].outputs += wave.outputs
+            wave.outputs = []
+        return graph, waves, reason
+
+    return in_waves
+
+
+def _unordered(right: Right) -> Right:
+    """No node of a wave is thought to need another."""
+    return lambda graph, nodes: [()] * len(nodes)
+
+
 _in = partial(Fault, Layer.PLANNER)
 
 # fmt: off
@@ -93,5 +113,9 @@ FAULTS = (
         on_engine("vyre_driver.graph.batch:waves", _at_once), "claims:graphs"),
     _in("batched-outside", "an index outside of a member of a launch is in the next one",
         on_engine("vyre_driver.graph.batch:within", _anywhere), "claims:graphs"),
+    _in("waves-unawaited", "outputs are read before the waves that make them have ended",
+        on_engine("vyre_driver.schedule.executors:in_waves", _read_early), "claims:graphs"),
+    _in("waves-unordered", "nodes of waves do not wait for those whose results they use",
+        on_engine("vyre_driver.schedule.waves:edges", _unordered), "claims:graphs"),
 )
 # fmt: on

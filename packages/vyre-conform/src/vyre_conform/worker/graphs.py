@@ -1,4 +1,4 @@
-"""Graphs of dispatches: fused or not, with memory shared or not, they give what NumPy gives."""
+"""Graphs of dispatches: fused or not, with memory shared or not, in waves or not, they give what NumPy gives."""
 
 from __future__ import annotations
 
@@ -7,27 +7,55 @@ import numpy as np
 from vyre_conform.worker.claiming import require
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.graph.record import GraphRecorder
-from vyre_driver.schedule.compiled import compile_graph
+from vyre_driver.schedule.choice import FormVerdict, GraphForm
+from vyre_driver.schedule.compiled import CompiledGraph, compile_form, compile_graph
+from vyre_driver.schedule.waves import LEAST_BYTES
 from vyre_driver.testing.graphs import RandomGraph, programs, random_graph
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
 
 SEEDS = (1, 14, 15)
 """Between them they find every planted fault of graphs; each program is compiled in each conformance run."""
+IN_WAVES = FormVerdict(GraphForm(fusion=False, batching=False), "it is checked")
 
 
 def graphs(backend: VyreBackend) -> None:
-    """Check random graphs, each launched twice, as they were recorded and fused."""
+    """Check random graphs, each launched twice, as they were recorded and fused, and one in waves."""
     fixed = [("of a loop", _stores_in_a_loop()), ("of rows", _independent_rows())]
     for seed, made in [*fixed, *((seed, random_graph(seed)) for seed in SEEDS)]:
         for fusion in (False, True):
             with compile_graph(made.graph, backend, fusion=fusion) as run:
-                for number in range(2):
-                    outputs = run.run(made.inputs)
-                    for name, expected in made.outputs.items():
-                        is_equal = np.array_equal(outputs[name], expected)
-                        how = "fused" if fusion else "as recorded"
-                        require(is_equal, f"launch {number} of graph {seed}, {how}, has a wrong output {name!r}")
+                _check(run, made, f"graph {seed}, {'fused' if fusion else 'as recorded'},")
+    chunks = _chunks()
+    with compile_form(chunks.graph, backend, IN_WAVES) as run:
+        require(run.executor in ("waves", "host"), "a graph over chunks has no waves")
+        _check(run, chunks, "the graph of chunks in waves")
+
+
+def _check(run: CompiledGraph, made: RandomGraph, what: str) -> None:
+    """Launch a graph twice."""
+    for number in range(2):
+        outputs = run.run(made.inputs)
+        for name, expected in made.outputs.items():
+            is_equal = np.array_equal(outputs[name], expected)
+            require(is_equal, f"launch {number} of {what} has a wrong output {name!r}")
+
+
+def _chunks() -> RandomGraph:
+    """Chunks that take a wave each, recorded breadth first; more than are in flight at once."""
+    count, size = 4, LEAST_BYTES // 4
+    g = GraphRecorder("chunks")
+    x, y = g.input("x", u32, count * size), g.temporary(u32, count * size)
+    parts = [slice(start, start + size) for start in range(0, count * size, size)]
+    made = [g.dispatch(programs()["affine"], x=x[part])["out"] for part in parts]
+    for part, one in zip(parts, made, strict=True):
+        g.dispatch(programs()["affine"], x=one, out=y[part])
+    for part in parts:
+        g.dispatch(programs()["mix"], y=y[part])
+    g.output("y", y)
+    words = np.arange(count * size, dtype=np.uint32) * np.uint32(0x10001)
+    expected = words * np.uint32(9) + np.uint32(4)
+    return RandomGraph(g.build(), {"x": words}, {"y": expected ^ (expected >> np.uint32(3))})
 
 
 def _stores_in_a_loop() -> RandomGraph:
