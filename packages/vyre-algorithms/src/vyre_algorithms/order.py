@@ -21,6 +21,8 @@ class KeyOrder(Enum):
     SIGNED = "signed"
     FLOAT = "float"
 
+    __hash__ = object.__hash__  # members are single objects, and every call looks its program up by one
+
     @classmethod
     def of(cls, dtype: DType) -> KeyOrder:
         """The order of the elements of a type."""

@@ -228,8 +228,8 @@ class Output:
 
     def result(self, array: Result, form: Form) -> Any:
         """The result, of an array of the memory."""
-        if self.is_whole and form is ARRAYS:
-            return array
+        if self.is_whole:
+            return array if form is ARRAYS else array.view(np.uint8).data
         data = array.view(np.uint8)[self.start : self.stop]
         return data.data if form is BYTES else data.view(array.dtype)
 
@@ -328,11 +328,12 @@ class InPlace:
         """The outputs in the program's order."""
         arrays, self._arrays = self._arrays, []
         if targets is not None:
-            pairs = zip(self._outputs, arrays, targets, strict=True)
-            return [output.moved(array, target) for output, array, target in pairs]
+            moves = zip(self._outputs, arrays, targets, strict=True)
+            return [output.moved(array, target) for output, array, target in moves]
         if self._are_whole and form is ARRAYS:
             return arrays
-        return [output.result(array, form) for output, array in zip(self._outputs, arrays, strict=True)]
+        pairs = zip(self._outputs, arrays)  # noqa: B905 - one for each, and strict takes longer
+        return [output.result(array, form) for output, array in pairs]
 
 
 def _picking(places: Sequence[int]) -> Callable[[Sequence[Any]], Args]:
