@@ -115,6 +115,15 @@ def require_sizes(x: da.Array, name: str = "x") -> None:
         raise InvalidInput(name, needed="chunks of known sizes", got="others", fix=f"call {name}.compute_chunk_sizes()")
 
 
+def in_one_chunk(x: da.Array, axis: int) -> da.Array:
+    """An array whose chunks hold an axis whole."""
+    if math.isnan(x.shape[axis]):
+        fix = "call x.compute_chunk_sizes()"
+        raise InvalidInput("x", needed=f"chunks of known sizes along axis {axis}", got="others", fix=fix)
+    whole: da.Array = x.rechunk({axis: -1})
+    return whole
+
+
 def _constant(buffer: Buffer, value: object) -> Array:
     if isinstance(value, (bool, int, float)):
         return np.array([value], buffer.dtype.numpy)
@@ -137,7 +146,7 @@ def each_chunk(
 
 def along(task: Callable[..., Array], x: da.Array, axis: int, dtype: Any, **options: Any) -> da.Array:
     """A task over chunks that hold an axis whole, with its number; in the chunks of `x`."""
-    rows = x.rechunk({axis: -1})
+    rows = in_one_chunk(x, axis)
     found: da.Array = each_chunk(task, rows, dtype, rows.chunks, axis=axis, **options).rechunk(x.chunks)
     return found
 
