@@ -3,7 +3,8 @@
 `python benchmarks/dask_tasks.py` starts a `LocalCluster` of two workers of one thread and prints
 
 1. the time of a task: an empty one of Dask, one that doubles a chunk in NumPy, one that launches a program over it;
-2. the efficiency of two workers, for tasks of about 100 ms;
+2. the efficiency of two workers, for tasks of about 100 ms, beside that of two processes without Dask, which is what
+   the machine permits;
 3. weak scaling by a model with three measured costs: a scheduler that takes `s` seconds for each task, one after
    another, workers that take `t`, and transfers of `MOVED` bytes from another worker for each task, which take `m`. `W`
    workers with `k` tasks each end after ``max(W * k * s, k * (t + m)) + s``. Without transfers it is shown beside what
@@ -16,9 +17,12 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import os
 import statistics
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Executor, ProcessPoolExecutor
+from multiprocessing import get_context
 
 import dask
 import dask.array as da
@@ -26,7 +30,9 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 import vyre_distributed as vd
+from vyre_driver import backend_for
 from vyre_foundation import Program, program, u32
+from vyre_foundation.wire import decode
 
 SALT = itertools.count(1)
 """Numbers that make each graph another one: Dask does not repeat tasks of one name."""
@@ -87,12 +93,12 @@ def main() -> None:
     options = {"dashboard_address": ":0", "env": {"VYRE_CPU_THREADS": "1"}, "silence_logs": 50}
     with LocalCluster(n_workers=2, threads_per_worker=1, **options) as cluster, Client(cluster) as client:
         ones = da.ones(TASKS * CHUNK, chunks=CHUNK, dtype=np.uint32).persist()
-        launches = {
+        calls = {
             "empty": lambda: computed(ones.map_blocks(nothing, next(SALT), dtype=np.uint32)),
             "numpy": lambda: computed(ones.map_blocks(np.multiply, np.uint32(next(SALT)), dtype=np.uint32)),
             "vyre": lambda: computed(vd.map_blocks(DOUBLED, ones, next(SALT))),
         }
-        found = {name: seconds / TASKS for name, seconds in medians(launches, rounds).items()}
+        found = {name: seconds / TASKS for name, seconds in medians(calls, rounds).items()}
         print(f"a task, of {TASKS}, with {CHUNK} elements")
         for name, seconds in found.items():
             print(f"  {name:6} {seconds * 1e6:8.0f} µs   {seconds / found['empty']:5.2f} × empty")
@@ -104,6 +110,11 @@ def main() -> None:
         task, scheduler = taken["one"] / 16, found["empty"]
         print(f"16 tasks of {task * 1e3:.0f} ms: one worker {taken['one']:.2f} s, two {taken['two']:.2f} s, "
               f"efficiency {taken['one'] / 2 / taken['two']:.2f}")  # fmt: skip
+        with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+            alone = {"one": lambda: without_dask(pool, work, 1), "two": lambda: without_dask(pool, work, 2)}
+            bare = medians(alone, max(3, rounds // 2))
+        print(f"the same without Dask: one process {bare['one']:.2f} s, two {bare['two']:.2f} s, "
+              f"efficiency {bare['one'] / 2 / bare['two']:.2f}")  # fmt: skip
         move = moved(client, two, rounds)
         print(f"weak scaling, 8 tasks of {task * 1e3:.0f} ms a worker, {scheduler * 1e6:.0f} µs of scheduler a task, "
               f"{move * 1e3:.2f} ms for {MOVED} bytes from another worker")  # fmt: skip
@@ -133,6 +144,20 @@ def lasting(client: Client, workers: list[str]) -> int:
     few = 600_000
     took = medians({"": lambda: on(client, workers, long(few))}, 3)[""] / 16
     return int(few * LASTS / took)
+
+
+def without_dask(pool: Executor, work: Program, processes: int) -> list[None]:
+    """The 16 tasks in one process, or half of them in each of two."""
+    wire = work.encode()
+    return list(pool.map(launches, [wire] * processes, [16 // processes] * processes))
+
+
+def launches(wire: bytes, number: int) -> None:
+    os.environ["VYRE_CPU_THREADS"] = "1"
+    backend, program = backend_for("cpu"), decode(wire)
+    for n in range(number):
+        chunk = np.arange(n * CHUNK, (n + 1) * CHUNK, dtype=np.uint32)
+        backend.dispatch_arrays(program, {"x": chunk, "salt": np.array([next(SALT)], np.uint32)})
 
 
 def on(client: Client, workers: list[str], work: Program) -> object:

@@ -194,6 +194,18 @@ def test_what_does_not_fit_is_refused_before_anything_runs() -> None:
         vd.sum(np.zeros(10))
     with pytest.raises(InvalidInput, match=r"chunks of known sizes.*compute_chunk_sizes"):
         vd.sum(x[x > 0])
+    rows = x.reshape(5, 2)
+    with pytest.raises(InvalidInput, match=r"'axis': got 2, expected an axis from -2 to 1\. Fix: count the axes"):
+        vd.max(rows, axis=2)
+    unknown = rows[rows[:, 0] > 0]
+    for refused in (lambda: vd.any(unknown, axis=0), lambda: vd.scan(unknown, axis=-2)):
+        with pytest.raises(
+            InvalidInput, match=r"chunks of known sizes along axis 0\. Fix: call x\.compute_chunk_sizes"
+        ):
+            refused()
+    for refused in (lambda: vd.cumsum(unknown), lambda: vd.bincount(unknown.astype(int), length=2)):
+        with pytest.raises(InvalidInput, match=r"chunks of known sizes\. Fix: call x\.compute_chunk_sizes"):
+            refused()
     with pytest.raises(InvalidInput, match="expected the first and the last edge"):
         vd.histogram(x, 10)
     with program("two", 64) as p:

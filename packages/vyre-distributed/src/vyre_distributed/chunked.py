@@ -15,11 +15,11 @@ import dask.array as da
 import numpy as np
 
 import vyre_algorithms
-from vyre_algorithms.arguments import as_dtype, type_of
+from vyre_algorithms.arguments import as_dtype, axis_of, type_of
 from vyre_algorithms.exact import CELLS, long_accumulator, rounded
 from vyre_algorithms.monoids import reduction_of, sum_type
 from vyre_algorithms.tree import BLOCK, reduce_blocks, reduce_sequence
-from vyre_distributed.mapped import Array, require_sizes
+from vyre_distributed.mapped import Array, in_one_chunk, require_sizes
 from vyre_distributed.worker import local_backend
 from vyre_driver.errors import InvalidInput
 from vyre_foundation.dtype import DType, bool_
@@ -152,10 +152,11 @@ def _reduced(operation: str, x: da.Array, axis: int | None, result: DType | None
     dtype = type_of(empty(x))
     final = (dtype if result is None else result).numpy
     if axis is not None:
-        rows = x.rechunk({axis: -1})
+        which = axis_of(axis, x.ndim)
+        rows = in_one_chunk(x, which)
         reduced: da.Array = da.map_blocks(
-            _row, rows, token=operation, drop_axis=axis, dtype=final, meta=np.empty(0, final),
-            operation=operation, axis=axis, result=final,
+            _row, rows, token=operation, drop_axis=which, dtype=final, meta=np.empty(0, final),
+            operation=operation, axis=which, result=final,
         )  # fmt: skip
         return reduced
     if not x.size:

@@ -115,6 +115,15 @@ def require_sizes(x: da.Array, name: str = "x") -> None:
         raise InvalidInput(name, needed="chunks of known sizes", got="others", fix=f"call {name}.compute_chunk_sizes()")
 
 
+def in_one_chunk(x: da.Array, axis: int) -> da.Array:
+    """An array whose chunks hold an axis whole."""
+    if math.isnan(x.shape[axis]):
+        fix = "call x.compute_chunk_sizes()"
+        raise InvalidInput("x", needed=f"chunks of known sizes along axis {axis}", got="others", fix=fix)
+    whole: da.Array = x.rechunk({axis: -1})
+    return whole
+
+
 def _constant(buffer: Buffer, value: object) -> Array:
     if isinstance(value, (bool, int, float)):
         return np.array([value], buffer.dtype.numpy)
@@ -137,7 +146,7 @@ def each_chunk(
 
 def along(task: Callable[..., Array], x: da.Array, axis: int, dtype: Any, **options: Any) -> da.Array:
     """A task over chunks that hold an axis whole, with its number; in the chunks of `x`."""
-    rows = x.rechunk({axis: -1})
+    rows = in_one_chunk(x, axis)
     found: da.Array = each_chunk(task, rows, dtype, rows.chunks, axis=axis, **options).rechunk(x.chunks)
     return found
 
@@ -153,29 +162,30 @@ class ChunkProgram:
         wire: The program.
         shapes: Those that its buffers are declared with: the arguments of `Shapes`, as they are a key of a cache.
         names: The inputs that are chunks, in order.
-        constants: The others.
+        constants: The others, each as its bytes, the name of its type, and its shape: the types of arrays that were
+            pickled are not those of NumPy, for which launches have a short way.
     """
 
     wire: bytes
     shapes: tuple[Any, ...] | None
     names: tuple[str, ...]
-    constants: Mapping[str, Array]
+    constants: Mapping[str, tuple[bytes, str, tuple[int, ...]]]
 
     @classmethod
     def of(cls, program: Program, names: tuple[str, ...], constants: Mapping[str, Array]) -> ChunkProgram:
         """The task of a program."""
-        shapes = program.shapes
+        wire, shapes = program.encode(), program.shapes
+        packed = {name: (array.tobytes(), array.dtype.name, array.shape) for name, array in constants.items()}
         if shapes is None:
-            return cls(program.encode(), None, names, constants)
+            return cls(wire, None, names, packed)
         buffers = tuple(shapes.buffers.items())
-        return cls(
-            program.encode(), (buffers, shapes.launch, shapes.passed, shapes.zeros, shapes.numbers), names, constants
-        )
+        return cls(wire, (buffers, shapes.launch, shapes.passed, shapes.zeros, shapes.numbers), names, packed)
 
     def __call__(self, *chunks: Array) -> Array:
         """Launch it over one chunk of each array."""
         given = {name: np.asarray(chunk, order="C") for name, chunk in zip(self.names, chunks, strict=True)}
-        given.update(self.constants)
+        for name, (data, dtype, shape) in self.constants.items():
+            given[name] = np.frombuffer(data, dtype).reshape(shape)
         if self.shapes is None:
             return next(iter(local_backend().dispatch_arrays(decoded(self.wire), given).values()))
         program, shapes = _with_shapes(self.wire, *self.shapes)

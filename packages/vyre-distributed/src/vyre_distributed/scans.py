@@ -16,7 +16,7 @@ from vyre_algorithms.monoids import reduction_of
 from vyre_algorithms.scans import BLOCK, block_scan, scan_rows
 from vyre_algorithms.tree import Reduction
 from vyre_distributed.chunked import LAST, empty, sequence, vector
-from vyre_distributed.mapped import Array, along, each_chunk
+from vyre_distributed.mapped import Array, along, each_chunk, require_sizes
 from vyre_distributed.worker import local_backend
 
 
@@ -78,6 +78,7 @@ def cumprod(x: da.Array, /, axis: int | None = None, *, dtype: object = None) ->
 def _cumulative(operation: str, x: da.Array, axis: int | None, dtype: object) -> da.Array:
     empty(x)
     if axis is None:
+        require_sizes(x)
         return scan(x.reshape(-1), operation, dtype=dtype)
     return scan(x, operation, axis=axis, dtype=dtype)
 
