@@ -496,7 +496,7 @@ program p workgroup(64, 1, 1) {
     (kernel,) = lowered_for(target, validate(program)).kernels
     loops = [s for s in statements(kernel.program.body) if isinstance(s, For) and not s.is_parallel]
     has_invocations = [any(isinstance(s, For) and s.is_parallel for s in statements(loop.body)) for loop in loops]
-    assert any(has_invocations) == (bits < 512)
+    assert any(has_invocations) == (bits < 256)
 
 
 @pytest.mark.parametrize("size", [*range(33), 100])
