@@ -271,7 +271,7 @@ class Spellings:
 
     @property
     def masked_memory(self) -> bool:
-        """Whether loads and stores of some lanes are instructions: AVX2 has them for 32 and 64 bits. Others are branches."""
+        """Whether loads and stores of some lanes are instructions; AVX2 has those of 32 and 64 bits."""
         return self.vector_bits >= 256
 
     @property
