@@ -67,7 +67,7 @@ class UpperBounds:
                 return bounds[0] << count
             case "raw_shr", Literal(bits=count):
                 return bounds[0] >> count
-            case ("min" | "and"), _:
+            case (("min" | "and"), _):
                 return min(bounds)
             case "max", _:
                 return max(bounds)
