@@ -20,7 +20,7 @@ _COMBINED = frozenset("add mul min max and or".split())
 
 
 class UpperBounds:
-    """Answers for one kernel; `lets` are the values of its immutable locals, `loops` those whose counters are bounded."""
+    """Answers for one kernel; `lets` are the values of its immutable locals, `loops` bound their counters."""
 
     def __init__(self, lets: Mapping[str, Expr], loops: Iterable[For] = ()) -> None:
         self._lets = lets
@@ -67,7 +67,7 @@ class UpperBounds:
                 return bounds[0] << count
             case "raw_shr", Literal(bits=count):
                 return bounds[0] >> count
-            case ("min" | "and"), _:
+            case (("min" | "and"), _):
                 return min(bounds)
             case "max", _:
                 return max(bounds)

@@ -18,7 +18,7 @@ from vyre_foundation.dtype import u64
 from vyre_foundation.ir.buffer import Access
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Literal, Load, Local
 from vyre_foundation.ir.stmt import Atomic, For, Let, Var
-from vyre_foundation.ir.walk import postorder, statements
+from vyre_foundation.ir.walk import missing, postorder, statements
 
 _EVERY = 1 << 64
 """The alignment of 0."""
@@ -73,7 +73,7 @@ class VectorLanes:
         """Whether the lanes may have different values."""
         known = self._varying
         if root not in known:
-            for node in postorder((root,), set(known)):
+            for node in missing(root, known):
                 known[node] = any(known[a] for a in node.args)
         return known[root]
 

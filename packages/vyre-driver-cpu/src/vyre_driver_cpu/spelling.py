@@ -271,7 +271,12 @@ class Spellings:
 
     @property
     def masked_memory(self) -> bool:
-        """Whether loads and stores of some lanes are instructions for all types: AVX-512. Others are branches."""
+        """Whether loads and stores of some lanes are instructions; AVX2 has those of 32 and 64 bits."""
+        return self.vector_bits >= 256
+
+    @property
+    def mask_registers(self) -> bool:
+        """Whether masks have registers of their own, and masked stores are as fast as others: AVX-512."""
         return self.vector_bits == 512
 
     def of(self, lanes: int) -> Spellings:

@@ -434,7 +434,7 @@ class VectorValues(OperandValues):
         name = f"@llvm.masked.store.v{width}{_suffix(buffer.dtype)}.p0"
         mask = f"{self.mask_type} {self._unknown(self.mask)}"
         masked = f"call void {name}({vector} {given}, ptr align {size} {base}, {mask})"
-        if self._vectors.masked_memory:
+        if self._vectors.mask_registers:
             self._out.add(masked)
             return
         whole, part, behind = (self._out.name(stem) for stem in ("whole", "part", "behind"))
@@ -451,7 +451,7 @@ class VectorValues(OperandValues):
 
         For AVX-512, LLVM 22 stores the whole element that is truncated if one lane is active and it knows which.
         """
-        if not self._vectors.masked_memory:
+        if not self._vectors.mask_registers:
             return mask
         bit = self._out.value(f"trunc i64 {self._out.every_bit()} to i1")
         return self._out.value(f"and {self.mask_type} {mask}, {self.splat(bit, bool_)}")
