@@ -33,7 +33,7 @@ from vyre_algorithms.tree import Reduction, State, assign, values_of
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import Array as Buffer, DType, LengthOf, Program, ProgramBuilder, Value, program, select, u32
 from vyre_foundation.dtype import bool_
-from vyre_foundation.functions import max as greatest, min as least
+from vyre_foundation.functions import min as least
 
 LANES, RUN = 64, 64
 BLOCK = LANES * RUN
@@ -286,7 +286,7 @@ def _run(p: ProgramBuilder, reduction: Reduction, of_rows: bool) -> tuple[list[B
     else:
         begin, end = p.let(block * BLOCK), sources[0].length
     first = p.let(begin + p.local_id(0) * RUN)
-    return sources, first, p.let(greatest(first, least(first + RUN, end)))
+    return sources, first, p.let(least(first + RUN, end))
 
 
 def _combined(p: ProgramBuilder, reduction: Reduction, sources: Sequence[Buffer], first: Value, last: Value) -> State:
