@@ -43,7 +43,8 @@ def spectrogram(signal: np.ndarray, window: int = 128, backend: str | None = Non
 
 def levels(magnitudes: np.ndarray) -> np.ndarray:
     """Decibels, from 0 for −60 dB to 1 for the greatest magnitude: a row for each frequency, the highest first."""
-    return (np.log10(np.maximum(magnitudes / magnitudes.max(), 1e-3)) / 3 + 1).T[::-1]
+    found: np.ndarray = np.log10(np.maximum(magnitudes / magnitudes.max(), 1e-3)) / 3 + 1
+    return found.T[::-1]
 
 
 def coloured(values: np.ndarray) -> np.ndarray:

@@ -183,6 +183,41 @@ def test_starts_of_rows_may_be_a_range(backend):
             compiled.run({"starts": np.array(wrong, "i4")})
 
 
+STARTS = np.array([0, 0, 3, 3, 64, 9000, 9001, 9001], "i4")
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        *(lambda x, starts, op=op: va.segmented_reduce(x, starts, op) for op in ("sum", "any")),
+        lambda x, starts: va.segmented_scan(x, starts),
+        lambda x, starts: va.segmented_scan(x, starts, "max", exclusive=True),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["f4", "i4"])
+def test_starts_of_segments_may_be_a_range(function, dtype, backend):
+    x = data(dtype, 9001)
+    with GraphRecorder("segments") as graph:
+        graph.output("y", function(*recorded([x, STARTS], graph)))
+    compiled = compile_graph(graph.build(), backend_for(backend))
+    assert compiled.run({"x0": x, "x1": STARTS})["y"].tobytes() == function(x, STARTS).tobytes()
+    with pytest.raises(Trapped, match="do not ascend"):
+        compiled.run({"x0": x, "x1": STARTS[::-1].copy()})
+
+
+@pytest.mark.parametrize("operation", ["min", "argmax"])
+def test_segments_without_elements_are_a_trap(operation, backend):
+    x, starts = data("f4", 9001), np.array([0, 3, 64, 9001], "i4")
+    with GraphRecorder("segments") as graph:
+        graph.output("y", va.segmented_reduce(graph.input("x", f32, 9001), graph.input("starts", i32, 4), operation))
+    compiled = compile_graph(graph.build(), backend_for(backend))
+    assert (
+        compiled.run({"x": x, "starts": starts})["y"].tobytes() == va.segmented_reduce(x, starts, operation).tobytes()
+    )
+    with pytest.raises(Trapped, match="a segment without elements"):
+        compiled.run({"x": x, "starts": np.array([0, 3, 3, 9001], "i4")})
+
+
 def test_a_node_has_the_line_of_the_caller():
     graph = GraphRecorder("lines")
     va.sort(graph.input("x", f32, 9000))

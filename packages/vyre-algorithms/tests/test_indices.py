@@ -23,12 +23,13 @@ CHUNK = 1 << 21
 """What `sorts` makes of that length."""
 
 SUM = reduction_of("sum", f32, f32)
+BLOCKS = -(-LENGTH // scans.BLOCK)
 KEYS = (KeyOrder.UNSIGNED, u32, False, False, False, False, CHUNK)
 PROGRAMS = {
     "reduce": (tree.block_program(SUM), [LENGTH], tree.BLOCK),
     "exact sum": (exact._accumulate(f32, 1), [exact.MOST], tree.BLOCK),
-    "totals of a scan": (scans.block_scan(SUM, totals=True), [LENGTH], scans.BLOCK),
-    "scan": (scans.block_scan(SUM, has_before=True), [LENGTH, -(-LENGTH // scans.BLOCK)], scans.BLOCK),
+    "totals of a scan": (scans.block_totals(SUM), [LENGTH], scans.BLOCK),
+    "scan": (scans.run_scan(SUM), [LENGTH, BLOCKS * scans.LANES, BLOCKS], scans.BLOCK),
     "count what is chosen": (choose._count(choose._where_new, (u32,)), [LENGTH], choose.CHUNK * choose.GROUP),
     "count digits": (sorts._count(*KEYS), [LENGTH, 1, 1], CHUNK),
 }

@@ -15,7 +15,7 @@ from vyre_algorithms.move import places_of, take
 from vyre_algorithms.random import sample
 from vyre_algorithms.reduce import sum as sum_of
 from vyre_algorithms.search import places_in
-from vyre_algorithms.segments import reduce_recorded_segments
+from vyre_algorithms.segments import reduce_segments
 from vyre_algorithms.sorts import by_digits
 from vyre_driver.errors import InvalidInput
 from vyre_driver.graph.record import GraphRecorder
@@ -179,7 +179,7 @@ def _cluster(graph: GraphRecorder, kind: DType, number: int, axes: int, clusters
         places = places_in(take(labels, order, None), cluster_of_each, False, None)
         starts = mapped(add, u32, [places, before_axis], None)
         moved = graph.dispatch(_columns(kind), points=points, order=order, axes=axes)["columns"]
-        (sums,) = reduce_recorded_segments(reduction_of("sum", kind, kind), [moved], starts, number)
+        (sums,) = reduce_segments(reduction_of("sum", kind, kind), [moved], starts, number, None)
         graph.dispatch(_means(kind), sums=sums, starts=starts, axes=axes, centres=centres)
     graph.output("centres", centres)
     graph.output("labels", labels)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from vyre_algorithms.arguments import (
     Array,
@@ -24,16 +24,16 @@ from vyre_algorithms.arguments import (
     contiguous,
     delivered,
     of_kind,
-    starts_of,
     type_of,
     vector,
 )
-from vyre_algorithms.launches import beside, mapped, zeros_beside
+from vyre_algorithms.launches import GROUP, beside, launch, mapped, zeros_beside
 from vyre_algorithms.monoids import reduction_of, sum_type
-from vyre_algorithms.move import scatter
-from vyre_algorithms.tree import reduce_axis, reduce_segments, reduce_sequence
+from vyre_algorithms.move import offsets_of
+from vyre_algorithms.segments import reduce_segments
+from vyre_algorithms.tree import reduce_axis, reduce_sequence
 from vyre_driver.errors import InvalidInput
-from vyre_foundation import DType, Value
+from vyre_foundation import DType, Program, Value, constant, program, select, u32
 from vyre_foundation.dtype import bf16, bool_, f16, f32, f64, i64
 
 SIDE_BY_SIDE = 16
@@ -291,6 +291,8 @@ def segmented_reduce(
     Args:
         x: An array with one axis.
         starts: The index of the first element of each segment, and the length of `x` last: integers that ascend from 0.
+            In a graph they may be a range; starts that do not ascend, and segments without elements where there must
+            be one, are traps of the launch then.
         operation: "sum", "prod", "min", "max", "any", "all", "argmin" or "argmax"; the last two give indices in the
             segment.
         dtype: As for `sum`, for sums and products.
@@ -309,7 +311,7 @@ def segmented_reduce(
     result: DType | None = bool_ if operation in ("any", "all") else None
     if operation in ("sum", "prod"):
         result = sum_type(array, dtype)
-    return _of_segments(operation, array, starts_of(starts, array.size), result, backend)
+    return _of_segments(operation, array, offsets_of(starts, array.size, backend), result, backend)
 
 
 def _reduced(
@@ -343,20 +345,44 @@ def _reduced(
     return delivered(found.reshape(shape), out)
 
 
-def _of_segments(
-    operation: str, array: Array, starts: npt.NDArray[np.int64], result: DType | None, backend: Backend
-) -> Array:
-    empty = np.diff(starts) == 0
-    if empty.all():
-        return _of_no_elements(operation, array, result, empty.size)
-    states = reduce_segments(reduction_of(operation, type_of(array), result), [array], starts, backend)
+def _of_segments(operation: str, array: Array, starts: Array, result: DType | None, backend: Backend) -> Array:
+    number, longest = starts.size - 1, array.size
+    has_empty = True
+    if isinstance(starts, np.ndarray):
+        lengths = np.diff(starts)
+        has_empty, longest = bool((lengths == 0).any()), int(lengths.max(initial=0))
+        if has_empty and operation in _EXTREMES:
+            return _of_nothing(operation, array, result, number)
+        starts = beside(array, starts)
+    elif operation in _EXTREMES:
+        starts = launch(_filled(), {"starts": starts}, -(-starts.size // GROUP), backend)["filled"]
+    if not number or not array.size:
+        return _of_no_elements(operation, array, result, number)
+    states = reduce_segments(reduction_of(operation, type_of(array), result), [array], starts, longest, backend)
     if operation in ("argmin", "argmax"):
-        states[1] = mapped(_behind, i64, [states[1], beside(array, starts[:-1].astype(np.uint32))], backend)
+        states[1] = mapped(_behind, i64, [states[1], starts[:-1]], backend)
     found = _finished(operation, states, array, result)
-    if empty.any():
-        nothing = _of_nothing(operation, array, result, int(empty.sum()))
-        found = scatter(found, np.flatnonzero(empty), nothing, backend=backend)
+    if operation == "sum" and has_empty:  # the identity of floats is −0
+        found = mapped(_or_zero, type_of(found), [found, starts[:-1], starts[1:]], backend)
     return found
+
+
+@lru_cache(maxsize=1)
+def _filled() -> Program:
+    """The starts of segments; a trap unless each has an element."""
+    with program("filled_segments", GROUP) as p:
+        starts = p.read("starts", u32)
+        filled = p.write("filled", u32, like=starts)
+        i = p.global_id(0)
+        with p.if_(i < starts.length):
+            with p.if_((i + 1 < starts.length) & (starts[i] == starts[i + 1])):
+                p.trap(i, "a segment without elements has no least or greatest one")
+            filled[i] = starts[i]
+    return p.build()
+
+
+def _or_zero(total: Value, first: Value, last: Value) -> Value:
+    return select(first == last, constant(total.dtype, 0), total)
 
 
 _OPERATIONS = ("sum", "prod", "min", "max", "any", "all", "argmin", "argmax")

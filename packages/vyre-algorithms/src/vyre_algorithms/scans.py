@@ -23,12 +23,12 @@ from vyre_algorithms.arguments import (
     axis_last,
     axis_of,
     delivered,
-    starts_of,
     type_of,
     vector,
 )
 from vyre_algorithms.launches import Range, Recorder, joined, launch, run_graph, with_grid, zeros_beside
 from vyre_algorithms.monoids import reduction_of, segmented, sum_type
+from vyre_algorithms.move import offsets_of
 from vyre_algorithms.tree import Reduction, State, assign, values_of
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import Array as Buffer, DType, LengthOf, Program, ProgramBuilder, Value, program, select, u32
@@ -37,6 +37,8 @@ from vyre_foundation.functions import min as least
 
 LANES, RUN = 64, 64
 BLOCK = LANES * RUN
+AT_ONCE = 8
+"""Elements of an iteration of the loop over a run, in scans of more than a block."""
 
 
 def scan(
@@ -108,16 +110,27 @@ def segmented_scan(
         InvalidInput: An argument is of another kind.
     """
     array = vector(x)
-    offsets = starts_of(starts, array.size)
+    offsets = offsets_of(starts, array.size, backend)
     result = _result_type(array, operation, dtype)
     if not array.size:
         return zeros_beside(array, (0,), result)
-    begins = np.zeros(array.size, np.bool_)
-    begins[offsets[:-1][offsets[:-1] < array.size]] = True
+    given = {"starts": offsets, "begins": zeros_beside(array, (array.size,), bool_)}
+    begins = launch(_begins(), given, -(-offsets.size // LANES), backend)["begins"]
     reduction = segmented(reduction_of(operation, type_of(array), result), exclusive)
     shifted = joined([array[:1], array[:-1]]) if exclusive else array
     found, _ = scan_rows(reduction, [shifted, begins], array.size, False, backend)
     return found.astype(result.numpy, copy=False)
+
+
+@lru_cache(maxsize=1)
+def _begins() -> Program:
+    """Whether a segment begins at an element: of those that begin there, the one with elements says so."""
+    with program("segment_begins", LANES) as p:
+        starts, begins = p.read("starts", u32), p.read_write("begins", bool_)
+        i = p.global_id(0)
+        with p.if_((i + 1 < starts.length) & (starts[i] != starts[i + 1])):
+            begins[starts[i]] = True
+    return p.build()
 
 
 def cumsum(
@@ -211,69 +224,116 @@ def record_scan(
         first = (np.arange(rows)[:, None] * length + np.arange(blocks) * BLOCK).astype(np.uint32)
         last = np.minimum(first + BLOCK, ((np.arange(rows) + 1) * length)[:, None]).astype(np.uint32)
         given |= {"first": first.reshape(-1), "last": last.reshape(-1)}
-    grid, shape = with_grid(rows * blocks), {"exclusive": exclusive, "of_rows": rows > 1}
-    if blocks > 1:
-        totals = graph.dispatch(block_scan(reduction, totals=True, of_rows=rows > 1), given, config=grid)
-        states = [totals[f"total{n}"] for n in range(len(reduction.state))]
+    grid, of_rows = with_grid(rows * blocks), rows > 1
+    if blocks == 1:
+        found = graph.dispatch(block_scan(reduction, exclusive=exclusive, of_rows=of_rows), given, config=grid)
+    else:
+        totals = graph.dispatch(block_totals(reduction, of_rows=of_rows), given, config=grid)
+        names = range(len(reduction.state))
+        states = [totals[f"total{n}"] for n in names]
         before = record_scan(graph, reduction.of_states, states, blocks, True)
-        given |= {f"before{n}": state for n, state in enumerate(before)}
-    found = graph.dispatch(block_scan(reduction, has_before=blocks > 1, **shape), given, config=grid)
+        given |= {f"lanes{n}": totals[f"lanes{n}"] for n in names} | {f"before{n}": before[n] for n in names}
+        found = graph.dispatch(run_scan(reduction, exclusive=exclusive, of_rows=of_rows), given, config=grid)
     return [found[f"s{n}"] for n in range(len(reduction.state))]
 
 
 @lru_cache(maxsize=1024)
-def block_scan(
-    reduction: Reduction,
-    *,
-    exclusive: bool = False,
-    totals: bool = False,
-    has_before: bool = False,
-    of_rows: bool = False,
-) -> Program:
-    """The scan of blocks of ``x0``, ``x1``, … after the states ``before0``, …; or the `totals` of the blocks alone."""
-    with program(f"scan_{reduction.name}", LANES) as p:
-        sources = [p.read(f"x{n}", dtype) for n, dtype in enumerate(reduction.inputs)]
-        block, lane = p.workgroup_id(0), p.local_id(0)
-        if of_rows:
-            firsts, lasts = p.read("first", u32), p.read("last", u32)
-            begin, end = p.let(firsts[block]), p.let(lasts[block])
-        else:
-            begin, end = p.let(block * BLOCK), sources[0].length
-        prefixes = [p.read(f"before{n}", dtype) for n, dtype in enumerate(reduction.state)] if has_before else []
-        first = p.let(begin + lane * RUN)
-        last = p.let(least(first + RUN, end))
-
-        def leaf(index: Value) -> State:
-            return reduction.leaf([source[index] for source in sources], index)
-
-        own = [p.var(value) for value in reduction.identity]
-        with p.range(first, last) as k:
-            assign(p, own, reduction.combine(values_of(own), leaf(k)))
-        lanes = _scan_lanes(p, reduction, values_of(own))
-        if totals:
-            count = LengthOf("first") if of_rows else LengthOf("x0", over=BLOCK)
-            for n, (dtype, memory) in enumerate(zip(reduction.state, lanes, strict=True)):
-                total = p.write(f"total{n}", dtype, count)
-                with p.if_(lane == 0):
-                    total[block] = memory[LANES - 1]
-            return p.build()
-
-        results = [p.write(f"s{n}", dtype, LengthOf("x0")) for n, dtype in enumerate(reduction.state)]
-        before = tuple(
-            select(lane == 0, identity, memory[lane - 1])
-            for identity, memory in zip(reduction.identity, lanes, strict=True)
-        )
-        if has_before:
-            before = reduction.combine(tuple(prefix[block] for prefix in prefixes), before)
-        running = [p.var(value) for value in before]
-        with p.range(first, last) as k:
-            element = tuple(p.let(value) for value in leaf(k))
-            if exclusive:
-                _store(results, k, values_of(running))
-            assign(p, running, reduction.combine(values_of(running), element))
-            if not exclusive:
-                _store(results, k, values_of(running))
+def block_totals(reduction: Reduction, *, of_rows: bool = False) -> Program:
+    """The states of blocks of ``x0``, …, as ``total0``, …; and those up to each lane in its block, as ``lanes0``, …."""
+    with program(f"totals_{reduction.name}", LANES) as p:
+        sources, first, last = _run(p, reduction, of_rows)
+        blocks, over = ("first", 1) if of_rows else ("x0", BLOCK)
+        totals = [p.write(f"total{n}", t, LengthOf(blocks, over=over)) for n, t in enumerate(reduction.state)]
+        outputs = [p.write(f"lanes{n}", t, LengthOf(blocks, LANES, over)) for n, t in enumerate(reduction.state)]
+        shared = _scan_lanes(p, reduction, _combined(p, reduction, sources, first, last))
+        _store(outputs, p.global_id(0), tuple(memory[p.local_id(0)] for memory in shared))
+        with p.if_(p.local_id(0) == 0):
+            _store(totals, p.workgroup_id(0), tuple(memory[LANES - 1] for memory in shared))
     return p.build()
+
+
+@lru_cache(maxsize=1024)
+def run_scan(reduction: Reduction, *, exclusive: bool = False, of_rows: bool = False) -> Program:
+    """The scan of ``x0``, ``x1``, … after the states of blocks, ``before0``, …, and the lanes of `block_totals`."""
+    with program(f"scan_runs_{reduction.name}", LANES) as p:
+        sources, first, last = _run(p, reduction, of_rows)
+        lanes = [p.read(f"lanes{n}", dtype) for n, dtype in enumerate(reduction.state)]
+        prefixes = [p.read(f"before{n}", dtype) for n, dtype in enumerate(reduction.state)]
+        there = _before(p, reduction, tuple(memory[p.global_id(0) - 1] for memory in lanes))
+        before = reduction.combine(tuple(prefix[p.workgroup_id(0)] for prefix in prefixes), there)
+        _scan_run(p, reduction, sources, (first, last), before, exclusive, AT_ONCE)
+    return p.build()
+
+
+@lru_cache(maxsize=1024)
+def block_scan(reduction: Reduction, *, exclusive: bool = False, of_rows: bool = False) -> Program:
+    """The scan of sequences of ``x0``, ``x1``, … of one block each."""
+    with program(f"scan_{reduction.name}", LANES) as p:
+        sources, first, last = _run(p, reduction, of_rows)
+        shared = _scan_lanes(p, reduction, _combined(p, reduction, sources, first, last))
+        before = _before(p, reduction, tuple(memory[p.local_id(0) - 1] for memory in shared))
+        _scan_run(p, reduction, sources, (first, last), before, exclusive)
+    return p.build()
+
+
+def _run(p: ProgramBuilder, reduction: Reduction, of_rows: bool) -> tuple[list[Buffer], Value, Value]:
+    """The arrays, and the bounds of the run of an invocation."""
+    sources = [p.read(f"x{n}", dtype) for n, dtype in enumerate(reduction.inputs)]
+    block = p.workgroup_id(0)
+    if of_rows:
+        firsts, lasts = p.read("first", u32), p.read("last", u32)
+        begin, end = p.let(firsts[block]), p.let(lasts[block])
+    else:
+        begin, end = p.let(block * BLOCK), sources[0].length
+    first = p.let(begin + p.local_id(0) * RUN)
+    return sources, first, p.let(least(first + RUN, end))
+
+
+def _combined(p: ProgramBuilder, reduction: Reduction, sources: Sequence[Buffer], first: Value, last: Value) -> State:
+    """The state of the elements of a run."""
+    own = [p.var(value) for value in reduction.identity]
+    with p.range(first, last) as k:
+        assign(p, own, reduction.combine(values_of(own), reduction.leaf([source[k] for source in sources], k)))
+    return values_of(own)
+
+
+def _before(p: ProgramBuilder, reduction: Reduction, there: State) -> State:
+    """What is there for the lane before; the first one has the identity."""
+    pairs = zip(reduction.identity, there, strict=True)
+    return tuple(select(p.local_id(0) == 0, identity, value) for identity, value in pairs)
+
+
+def _scan_run(
+    p: ProgramBuilder,
+    reduction: Reduction,
+    sources: Sequence[Buffer],
+    bounds: tuple[Value, Value],
+    before: State,
+    exclusive: bool,
+    at_once: int = 1,
+) -> None:
+    """Write the scan of the elements of a run after a state, of a whole run so many in an iteration."""
+    results = [p.write(f"s{n}", dtype, LengthOf("x0")) for n, dtype in enumerate(reduction.state)]
+    running = [p.var(value) for value in before]
+    first, last = bounds
+
+    def advance(at: Value, number: int) -> None:
+        state = values_of(running)
+        for n in range(number):
+            element = tuple(p.let(value) for value in reduction.leaf([source[at + n] for source in sources], at + n))
+            after = tuple(p.let(value) for value in reduction.combine(state, element))
+            _store(results, at + n, state if exclusive else after)
+            state = after
+        assign(p, running, state)
+
+    if at_once == 1:
+        with p.range(first, last) as k:
+            advance(k, 1)
+        return
+    with p.if_(last - first == RUN), p.range(0, RUN, at_once) as step:
+        advance(p.let(first + step), at_once)
+    with p.else_(), p.range(first, last) as k:
+        advance(k, 1)
 
 
 def _store(results: Sequence[Buffer], index: Value, values: State) -> None:
@@ -284,7 +344,7 @@ def _store(results: Sequence[Buffer], index: Value, values: State) -> None:
 def _scan_lanes(p: ProgramBuilder, reduction: Reduction, own: State) -> list[Buffer]:
     """Scan the states of the lanes of a workgroup; the memory of the states up to each lane."""
     lane = p.local_id(0)
-    shared = [p.workgroup(f"lanes{n}", dtype, LANES) for n, dtype in enumerate(reduction.state)]
+    shared = [p.workgroup(f"shared{n}", dtype, LANES) for n, dtype in enumerate(reduction.state)]
     _store(shared, lane, own)
     distance = 1
     while distance < LANES:

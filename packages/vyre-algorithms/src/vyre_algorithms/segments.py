@@ -1,4 +1,4 @@
-"""Reductions of segments of a graph: where they begin is known when the graph is launched, not when it is recorded."""
+"""Reductions of segments. In a graph it may be known only when it is launched where they begin."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from vyre_algorithms.arguments import Array
+from vyre_algorithms.arguments import Array, Backend
 from vyre_algorithms.launches import launch
 from vyre_algorithms.scans import scan
 from vyre_algorithms.search import places_in
@@ -18,34 +18,42 @@ from vyre_foundation.functions import max as greatest, min as least
 GROUP = 64
 
 
-def reduce_recorded_segments(reduction: Reduction, arrays: Sequence[Array], starts: Array, longest: int) -> list[Array]:
-    """The state of each segment, a range for each value of the state; empty segments have the identity.
+def reduce_segments(
+    reduction: Reduction, arrays: Sequence[Array], starts: Array, longest: int, backend: Backend
+) -> list[Array]:
+    """The state of each segment, an array for each value of the state; empty segments have the identity.
 
     Args:
         reduction: What is combined.
-        arrays: Its sources, ranges of one length.
-        starts: Where each segment begins, and the end of the last behind them, as u32.
+        arrays: Its sources, of one length.
+        starts: Where each segment begins, and the end of the last behind them, as u32, in the memory of the sources.
         longest: A number of elements that no segment exceeds.
+        backend: As for `vyre.run`.
     """
     found = list(arrays)
     while longest > BLOCK:
-        offsets = scan(_launch(_blocks(), {"starts": starts})["blocks"], exclusive=True, dtype=u32)
+        offsets = scan(
+            _launch(_blocks(), {"starts": starts}, backend)["blocks"], exclusive=True, dtype=u32, backend=backend
+        )
         most = found[0].size // BLOCK + starts.size - 1
         numbers = np.arange(most, dtype=np.uint32)
-        given = {"starts": starts, "offsets": offsets, "behind": places_in(offsets, numbers, True, None)}
-        found = _of_blocks(reduction, found, _launch(_bounds(), given, most))
+        given = {"starts": starts, "offsets": offsets, "behind": places_in(offsets, numbers, True, backend)}
+        found = _of_blocks(reduction, found, _launch(_bounds(), given, backend, most), backend)
         starts, longest, reduction = offsets, -(-longest // BLOCK), reduction.of_states
-    return _of_blocks(reduction, found, {"first": starts[:-1], "last": starts[1:]})
+    return _of_blocks(reduction, found, {"first": starts[:-1], "last": starts[1:]}, backend)
 
 
-def _of_blocks(reduction: Reduction, arrays: Sequence[Array], bounds: dict[str, Array]) -> list[Array]:
+def _of_blocks(
+    reduction: Reduction, arrays: Sequence[Array], bounds: dict[str, Array], backend: Backend
+) -> list[Array]:
     given = {**dict(zip(reduction.names, arrays, strict=True)), **bounds}
-    return list(launch(block_program(reduction, SequenceLayout.SEGMENTS), given, bounds["first"].size, None).values())
+    made = block_program(reduction, SequenceLayout.SEGMENTS)
+    return list(launch(made, given, bounds["first"].size, backend).values())
 
 
-def _launch(program: Program, arrays: dict[str, Array], size: int | None = None) -> dict[str, Array]:
+def _launch(program: Program, arrays: dict[str, Array], backend: Backend, size: int | None = None) -> dict[str, Array]:
     number = next(iter(arrays.values())).size if size is None else size
-    return launch(program, arrays, -(-number // GROUP), None)
+    return launch(program, arrays, -(-number // GROUP), backend)
 
 
 @lru_cache(maxsize=1)

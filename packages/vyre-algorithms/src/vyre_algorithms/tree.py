@@ -19,9 +19,6 @@ from enum import Enum
 from functools import cached_property, lru_cache
 from typing import TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
 from vyre_algorithms.arguments import Array, Backend
 from vyre_algorithms.launches import launch, words, zeros_beside
 from vyre_foundation import (
@@ -100,27 +97,6 @@ def reduce_blocks(reduction: Reduction, arrays: Sequence[Array], backend: Backen
     """
     given = {f"x{n}": array for n, array in enumerate(arrays)}
     return list(launch(block_program(reduction), given, -(-arrays[0].size // BLOCK), backend).values())
-
-
-def reduce_segments(
-    reduction: Reduction, arrays: Sequence[Array], starts: npt.NDArray[np.int64], backend: Backend
-) -> list[Array]:
-    """The state of each segment, an array for each value of the state; empty segments have the identity."""
-    found = list(arrays)
-    while True:
-        lengths = np.diff(starts)
-        blocks = np.maximum(1, -(-lengths // BLOCK))
-        after = np.cumsum(blocks)
-        number = np.arange(after[-1]) - np.repeat(after - blocks, blocks)
-        first = np.repeat(starts[:-1], blocks) + BLOCK * number
-        last = np.minimum(first + BLOCK, np.repeat(starts[1:], blocks))
-        given = {f"x{n}": array for n, array in enumerate(found)}
-        given |= {"first": first.astype(np.uint32), "last": last.astype(np.uint32)}
-        outputs = launch(block_program(reduction, SequenceLayout.SEGMENTS), given, first.size, backend)
-        found = [outputs[f"s{n}"] for n in range(len(reduction.state))]
-        if first.size == lengths.size:
-            return found
-        starts, reduction = np.concatenate([[0], after]), reduction.of_states
 
 
 def reduce_axis(

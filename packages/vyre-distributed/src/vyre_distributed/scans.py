@@ -13,7 +13,7 @@ import vyre_algorithms
 from vyre_algorithms.arguments import as_dtype, axis_of, type_of
 from vyre_algorithms.launches import launch
 from vyre_algorithms.monoids import reduction_of
-from vyre_algorithms.scans import BLOCK, block_scan, scan_rows
+from vyre_algorithms.scans import BLOCK, block_totals, run_scan, scan_rows
 from vyre_algorithms.tree import Reduction
 from vyre_distributed.chunked import LAST, empty, sequence, vector
 from vyre_distributed.mapped import Array, along, each_chunk, require_sizes
@@ -122,16 +122,17 @@ def _scanned_states(states: Array, *, kind: dict[str, Any]) -> Array:
 
 def _totals(chunk: Array, *, kind: dict[str, Any], is_of_states: bool) -> Array:
     """The states of the blocks of a chunk."""
-    given = vector(chunk)
-    program = block_scan(_reduction(kind, is_of_states), totals=True)
-    found: Array = launch(program, {"x0": given}, -(-given.size // BLOCK), local_backend())["total0"]
-    return found
+    return _block_totals(vector(chunk), _reduction(kind, is_of_states))["total0"]
+
+
+def _block_totals(chunk: Array, reduction: Reduction) -> dict[str, Array]:
+    return launch(block_totals(reduction), {"x0": chunk}, -(-chunk.size // BLOCK), local_backend())
 
 
 def _scanned_chunk(chunk: Array, before: Array, *, kind: dict[str, Any], is_of_states: bool, exclusive: bool) -> Array:
     """The scan of a chunk, where each block begins with the state of all blocks before it."""
-    given = vector(chunk)
-    program = block_scan(_reduction(kind, is_of_states), exclusive=exclusive, has_before=True)
-    arrays = {"x0": given, "before0": vector(before)}
+    given, reduction = vector(chunk), _reduction(kind, is_of_states)
+    arrays = {"x0": given, "lanes0": _block_totals(given, reduction)["lanes0"], "before0": vector(before)}
+    program = run_scan(reduction, exclusive=exclusive)
     found: Array = launch(program, arrays, -(-given.size // BLOCK), local_backend())["s0"]
     return found
