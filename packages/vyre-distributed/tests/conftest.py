@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import cloudpickle
 import pytest
 from distributed import Client, LocalCluster
 
@@ -17,6 +18,14 @@ from vyre_reference import ReferenceBackend
 sys.path.insert(0, str(Path(__file__).parent))
 
 Agree = Callable[..., Outcome]
+
+
+@pytest.fixture(autouse=True)
+def functions_as_code(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Functions of a test module go to workers as code: pytest gives the module a name that they cannot import."""
+    cloudpickle.register_pickle_by_value(request.module)
+    yield
+    cloudpickle.unregister_pickle_by_value(request.module)
 
 
 @pytest.fixture(scope="session")

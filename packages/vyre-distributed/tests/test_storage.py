@@ -94,12 +94,6 @@ def large(tmp_path: Path) -> Iterator[tuple[Path, Client]]:
 @contextmanager
 def bounded(client: Client, chunks: int) -> Iterator[None]:
     """Workers that are not started again, and take at most so many chunks more memory than before."""
-
-    def peak() -> int:  # in here it goes to workers as code: they cannot import this module
-        """The most memory that this process had, in bytes."""
-        lines = Path("/proc/self/status").read_text("ascii").splitlines()
-        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
-
     pids, before = client.run(os.getpid), client.run(peak)
     yield
     after = client.run(peak)
@@ -134,3 +128,9 @@ def test_sorts_larger_than_memory(large: tuple[Path, Client], tmp_path: Path) ->
         da.to_npy_stack(str(tmp_path / "sorted"), found)
         parts = [np.load(tmp_path / "sorted" / f"{n}.npy", mmap_mode="r") for n in range(GIB // CHUNK)]
         assert np.array_equal(np.concatenate(parts), np.sort(np.load(path)))
+
+
+def peak() -> int:
+    """The most memory that this process had, in bytes."""
+    lines = Path("/proc/self/status").read_text("ascii").splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
