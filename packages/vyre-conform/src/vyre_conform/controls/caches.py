@@ -13,6 +13,7 @@ from vyre_conform.controls.fault import Fault, Layer
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.results import Inputs, Outputs, borrowed_input_slices
 from vyre_driver.engine.backend import EngineBackend
+from vyre_driver.engine.launch_cache import LaunchKey
 from vyre_driver.engine.port import OpenPort
 from vyre_foundation.ir.expr import Apply, Expr, Literal
 from vyre_foundation.ir.program import Program
@@ -20,7 +21,7 @@ from vyre_foundation.ops import OPS
 
 Right = Callable[..., Any]
 OF = "vyre_driver.engine.device:PipelineCacheIdentity.of"
-KEY = "vyre_driver.engine.launch_cache:LaunchKey"
+KEYS = "vyre_driver.engine.launch_cache"
 
 
 def _zeroed(node: Expr) -> Expr:
@@ -50,7 +51,7 @@ def _keyed(**forgotten: Any) -> Callable[[Right], Right]:
 
     def wrap(right: Right) -> Right:
         def of(program: Program, inputs: Any, config: Any) -> Any:
-            key = right(program, inputs, config)
+            key = LaunchKey(*right(program, inputs, config))
             return key._replace(program=hash(program.fingerprint()), **forgotten)
 
         return of
@@ -101,11 +102,11 @@ FAULTS = (
     _fault("key-workgroup", "the key of compiled code leaves out the workgroup size",
            on_engine(OF, keyed(_of_size_one)), "memory:sizes"),
     _fault("shape-lengths", "a prepared launch is used for inputs of any length",
-           on_engine(f"{KEY}.of", _keyed(byte_lengths=())), "memory:sizes memory:*"),
+           on_engine(f"{KEYS}:host_key", _keyed(byte_lengths=())), "memory:sizes memory:*"),
     _fault("shape-config", "a prepared launch is used for any grid and any number of iterations",
-           on_engine(f"{KEY}.of", _keyed(config=())), "ids:* iterations:*"),
+           on_engine(f"{KEYS}:host_key", _keyed(config=())), "ids:* iterations:*"),
     _fault("shape-indirect", "a prepared launch is used for any indirect grid",
-           on_engine(f"{KEY}.with_grid", _first_grid), "indirect:*"),
+           on_engine(f"{KEYS}:LaunchKey.with_grid", _first_grid), "indirect:*"),
     _fault("results-kept", "results are remembered by the lengths of inputs",
            in_backend(Remembering),
            "traps:* memory:sizes literals:cached"),
