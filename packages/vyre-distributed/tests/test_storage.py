@@ -93,7 +93,7 @@ def large(tmp_path: Path) -> Iterator[tuple[Path, Client]]:
 
 @contextmanager
 def bounded(client: Client, chunks: int) -> Iterator[None]:
-    """Workers that are not started again, and take at most so many chunks more memory than before."""
+    """Assert that no worker restarts, and that the peak memory of each grows by less than `chunks` chunks."""
     pids, before = client.run(os.getpid), client.run(peak)
     yield
     after = client.run(peak)

@@ -40,12 +40,12 @@ PER_BIN, CHUNKS = 1 << 6, 1 << 6
 """Elements of a chunk for each bin, at least, as adding to the result takes time; and chunks at most."""
 GROUP = 64
 LIMIT = 1 << 22
-"""Bins at most for which bins are guessed: half of the numbers that the lowest bits of an f32 hold."""
+"""The most bins for which a bin is guessed: half of the integers that the mantissa of an f32 holds."""
 ROUNDING = {f32: float(1 << 23), f64: float(1 << 52)}
 """The least numbers whose last bit is 1."""
 
 Binning = Callable[[ProgramBuilder, Value, Buffer, int], Value]
-"""The number of the bin of an element, from a table, where there are at most so many bins, a power of 2.
+"""The number of the bin of an element, from a table. The last argument is a power of 2 that bounds the number of bins.
 
 A number beyond the bins is not counted.
 """

@@ -312,7 +312,7 @@ def _scan_run(
     exclusive: bool,
     at_once: int = 1,
 ) -> None:
-    """Write the scan of the elements of a run after a state, of a whole run so many in an iteration."""
+    """Write the scan of the elements of a run after a state. A whole run takes `at_once` elements in each iteration."""
     results = [p.write(f"s{n}", dtype, LengthOf("x0")) for n, dtype in enumerate(reduction.state)]
     running = [p.var(value) for value in before]
     first, last = bounds

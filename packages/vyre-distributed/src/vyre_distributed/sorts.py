@@ -144,7 +144,7 @@ def _merged(
 ) -> list[Delayed]:
     """Sorted chunks of these lengths as one sorted sequence in chunks of these sizes."""
     wanted = np.cumsum(sizes)[:-1]
-    # The greatest key of which at most so many elements are less: the key of the first element of a chunk.
+    # The first key of each chunk of the result: the greatest key that at most `wanted` elements are less than.
     keys: Any = np.zeros(len(sizes) - 1, np.uint64)
     for shift in range(bits_type(dtype).bits - DIGIT, -1, -DIGIT):
         each = [

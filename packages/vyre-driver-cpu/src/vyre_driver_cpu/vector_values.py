@@ -425,7 +425,7 @@ class VectorValues(OperandValues):
         self._out.add(f"call void {name}({t} {given}, {places}, {every})")
 
     def _store_at(self, buffer: Buffer, base: str, given: str) -> None:
-        """Adjacent elements. AVX2 has masked stores, but on AMD's CPUs one takes as long as twelve plain ones."""
+        """Adjacent elements. Masked stores of AVX2 are slow on Zen 3, so a whole vector takes a plain one."""
         vector, width, size = self.type(buffer.dtype), self.lanes.width, buffer.dtype.size
         plain = f"store {vector} {given}, ptr {base}, align {size}"
         if self.mask is None:

@@ -273,7 +273,7 @@ class CachedSequence:
         return all(known() is step for known, step in zip(self.step_refs, steps, strict=True))
 
     def choice(self, device: Device, launches: int, times: int) -> QueueChoice | None:
-        """The choice of a queue for `launches`, repeated so many `times`; None where there is nothing to choose."""
+        """The choice of a queue for `launches`, repeated `times` times; None where there is nothing to choose."""
         found = self.choices.get(times)
         if found is None and self.heaviest is not None and len(self.choices) < MOST_CHOICES:
             queues = [replace(queue, launch_ns=launches * queue.launch_ns) for queue in device.profile.queues]

@@ -28,7 +28,7 @@ class LoopVerdict:
 
 
 def batches(limit: int, earlier: Sequence[int]) -> Iterator[int]:
-    """The iterations of each batch, `limit` in all, where the `earlier` runs of the loop had so many."""
+    """The iterations of each batch, `limit` in all. `earlier` has the numbers of the last runs of the loop."""
     done, expected, size = 0, min(earlier, default=0), 1
     while done < limit:
         if done < expected:
