@@ -257,10 +257,10 @@ def _private(binning: Binning, dtype: DType, table: DType, bins: int) -> Program
                 _count_in(p, own, number, bins, n % tables)
         with p.range(rest, last) as k:
             _count_in(p, own, p.let(binning(p, x[k], given["table"], bins)), bins, 0)
-        with p.range(0, counts.length) as bin:
-            counted = p.let(reduce(add, [own[bin + bins * table] for table in range(tables)]))
+        with p.range(0, counts.length) as index:
+            counted = p.let(reduce(add, [own[index + bins * table] for table in range(tables)]))
             with p.if_(counted != 0):
-                counts.atomic_add(bin, counted)
+                counts.atomic_add(index, counted)
     return p.build()
 
 

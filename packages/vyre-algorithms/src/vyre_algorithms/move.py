@@ -17,7 +17,7 @@ from vyre_foundation.dtype import i32, i64, u64
 
 GROUP = 64
 FEW = 4096
-"""Elements that the host moves by itself."""
+"""The most elements that `take_few` moves on the host."""
 
 
 def gather(x: object, indices: object, /, *, backend: Backend = None) -> Array:
@@ -93,8 +93,8 @@ def take(array: Array, places: Array, backend: Backend) -> Array:
     return found.view(dtype.numpy).reshape(shape)
 
 
-def taken(array: Array, places: Array, backend: Backend) -> Array:
-    """The same, by the host itself where it has both and there is little to move: a launch takes longer."""
+def take_few(array: Array, places: Array, backend: Backend) -> Array:
+    """As `take`, but on the host where both are NumPy arrays of few elements: a launch takes longer."""
     if isinstance(array, np.ndarray) and isinstance(places, np.ndarray) and places.size <= FEW and array.ndim == 1:
         moved: Array = array[places]
         return moved

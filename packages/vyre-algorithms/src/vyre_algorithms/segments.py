@@ -1,4 +1,4 @@
-"""Reductions of segments. In a graph it may be known only when it is launched where they begin."""
+"""Reductions of segments. In a graph the starts of segments may be known only at its launch."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from vyre_algorithms.arguments import (
 )
 from vyre_algorithms.launches import Range, Recorder, beside, launch, mapped, run_graph, with_grid, zeros_beside
 from vyre_algorithms.monoids import reduction_of
-from vyre_algorithms.move import take, taken
+from vyre_algorithms.move import take, take_few
 from vyre_algorithms.order import KeyOrder, bits_of, bits_type
 from vyre_algorithms.scans import record_scan
 from vyre_driver.errors import InvalidInput
@@ -166,7 +166,7 @@ def sort_pairs(
     if not array.size:
         return array, with_them
     places = by_digits(array, True, descending, array.size, backend)
-    return taken(array, places, backend), taken(with_them, places, backend)
+    return take_few(array, places, backend), take_few(with_them, places, backend)
 
 
 def _in_row(place: Value, length: Value) -> Value:
@@ -196,9 +196,8 @@ def by_digits(
     varying = varying_bits(keys) if chosen is SortBackend.NARROW_RADIX else (1 << bits_type(dtype).bits) - 1
     digits = _digits(varying, KeyOrder.of(dtype), bits_type(dtype).bits)
     # Large arrays run without a compiled graph, which would keep three times their memory for each size.
-    return run_graph(_record_sort, (*shape, array.size, length, digits), {"keys": keys}, backend, is_short=True)[
-        "found"
-    ]
+    parameters = (*shape, array.size, length, digits)
+    return run_graph(_record_sort, parameters, {"keys": keys}, backend, is_short=True)["found"]
 
 
 def _digits(varying: int, order: KeyOrder, bits: int) -> tuple[int, ...]:

@@ -42,7 +42,7 @@ def sort(
 
     Args:
         x: A chunked array of any type. Of several axes, `axis` is in one chunk while it is sorted. An array with one
-            axis of n chunks takes about n² small tasks, so that chunks should be as large as memory permits.
+            axis of n chunks takes about n² small tasks if no `folder` is given: make chunks as large as memory permits.
         axis: The axis to sort along.
         descending: Whether the greatest element is first.
         folder: Where tasks write the sorted chunks of an array with one axis, in place of keeping them as data of the

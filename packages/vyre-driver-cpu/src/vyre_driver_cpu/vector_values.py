@@ -499,7 +499,7 @@ def _suffix(dtype: DType) -> str:
 def row_groups(body: Body, lanes: VectorLanes) -> dict[Group, list[list[int]]]:
     """Loads of a block that are rows of adjacent elements, far from lane to lane, with the distances in each row.
 
-    Rows that are longer than a vector are several.
+    A row that is longer than a vector is split into several.
     """
     found: dict[Group, set[int]] = {}
     for load in _certain_loads(body):

@@ -78,7 +78,7 @@ def start_loop() -> Program:
 
 @cache
 def begin_loop(size: int) -> Program:
-    """The same, and set the element ``flag[at[0]]`` of `size` bytes to 0."""
+    """Begin a loop as `start_loop` does, and set the element ``flag[at[0]]`` of `size` bytes to 0."""
     with program(f"begin_loop_{WORDS[size]}", workgroup_size=1) as p:
         at, flag, go = p.uniform("at", u32, 1), p.read_write("flag", WORDS[size]), p.read_write("go", u32, 2)
         with p.if_(p.global_id(0) == 0):
@@ -103,7 +103,7 @@ def clear_unless(size: int) -> Program:
 
 @cache
 def take_flag(size: int) -> Program:
-    """The same, and set that element to 0."""
+    """End an iteration as `clear_unless` does, and set the element to 0."""
     with program(f"take_flag_{WORDS[size]}", workgroup_size=1) as p:
         at, flag, go = p.uniform("at", u32, 1), p.read_write("flag", WORDS[size]), p.read_write("go", u32, 2)
         with p.if_((p.global_id(0) == 0) & (go[0] != 0)):

@@ -1,11 +1,12 @@
 """Which other workgroup sizes are worth a trial, where the program means the same in all of them.
 
 Where workers run workgroups as loops, the code of an invocation is the same in each size, so a size matters in three
-ways alone: a loop that is shorter than a few vectors spends its time around them, one whose invocations are far apart
-in memory leaves the nearest cache, and workgroups that are few do not divide evenly among the workers. A size without
-these faults has nothing to gain by another, and one with them is tried beside the best size without.
+ways alone. A loop of less than a few vectors spends most of its time before and after them. A loop over too many
+distant elements exceeds the first-level cache. A small number of workgroups does not divide evenly among the workers.
+A size without these faults is not searched. For a size with one, the best size without is tried.
 
-Elsewhere a size decides what is in flight at once, which no rule foretells: all that fill a subgroup are tried.
+Elsewhere a size decides how many invocations are in flight, which no rule predicts. There each size that fills a
+subgroup is tried.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from vyre_driver.device.profile import DeviceProfile, Extent
 from vyre_driver.plan.launch import LaunchPlan
 
 LEAST, MOST = 128, 512
-"""Invocations of a loop that is long enough for vectors of bytes, and of one whose cache lines are 32 KiB together."""
+"""Invocations that fill a few vectors of bytes; and those whose cache lines, one each, fill a cache of 32 KiB."""
 LEAST_X = 16
-"""Invocations on x, of which vectors are made: those of 32-bit values that the widest vector has."""
+"""Invocations on x, along which vectors are made: the 32-bit elements of the widest vector."""
 UNEVEN = 1.1
 """How much longer the busiest worker may take than all would, if the workgroups were divided evenly."""
 

@@ -1,6 +1,6 @@
 """Find the fastest launch of a program by running it.
 
-What cannot be faster is not run: a workgroup size without a reason to be (`policy.sizes`), and a queue that would take
+What cannot be faster is not run: a workgroup size that `policy.sizes` rules out, and a queue that would take
 longer at best (`policy.queue`). Where nothing is left, nothing is measured.
 
 The queues come first, then the workgroup sizes on the fastest of them. Each candidate runs once before it is timed,
