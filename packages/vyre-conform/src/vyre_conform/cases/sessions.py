@@ -14,6 +14,7 @@ from vyre_conform.worker.sessions import SESSIONS
 from vyre_driver.backend.config import Extent
 from vyre_foundation.build import program
 from vyre_foundation.dtype import i8, u32
+from vyre_foundation.functions import min as least
 from vyre_foundation.ir.buffer import LengthOf
 from vyre_foundation.ir.program import Program
 
@@ -48,21 +49,28 @@ def _numbers(rng: Random, count: int) -> list[int]:
 
 def _recycled(rng: Random) -> tuple[Launch, Expected]:
     """Memory of results serves later launches: what those do not write is zero, and what is held stays as it is."""
-    count, last, returned = 150, 20, 37
+    count, last, returned, run = 150, 20, 37, 10
     with program("recycled", GROUP) as p:
         x = p.read("x", u32, count)
         whole, some, narrow = (p.write(name, u32, like=x) for name in ("whole", "some", "narrow"))
-        below, early = p.write("below", u32, like=x), p.write("early", u32, like=x)
+        below, broken, early = (p.write(name, u32, like=x) for name in ("below", "broken", "early"))
         i = p.let(p.global_id(0))
+        first, stop = i * run, least(i * run + run, count)
         with p.if_(x[0] % DIRTY == 0):
             for array in (some, narrow, below, early):
                 array[i] = 0xABCD_EF01
+            with p.range(first, stop) as k:
+                broken[k] = 0xABCD_EF01
         whole[i] = x[i] * 3 + 1
         with p.if_(x[i] % 2 == 1):
             some[i] = x[i]
         narrow[i.cast(i8)] = x[i] + 5
         with p.if_(i <= last):
             below[i] = x[i] + 7
+        with p.range(first, stop) as k:
+            with p.if_(x[k] % 4 == 3):
+                p.break_()
+            broken[k] = x[k] + 8
         with p.if_(i >= returned):
             p.return_()
         early[i] = x[i] + 9
@@ -75,6 +83,7 @@ def _recycled(rng: Random) -> tuple[Launch, Expected]:
             [v if v % 2 else rest for v in values],
             [v + 5 if n < 128 else rest for n, v in enumerate(values)],
             [v + 7 if n <= last else rest for n, v in enumerate(values)],
+            [v + 8 if all(w % 4 != 3 for w in values[n - n % run : n + 1]) else rest for n, v in enumerate(values)],
             [v + 9 if n < returned else rest for n, v in enumerate(values)],
         )
         return [pack(u32, [v % TOP for v in row]) for row in rows]

@@ -109,6 +109,16 @@ def _covered_too(more: Callable[[LaunchPlan], Iterable[Store]]) -> Callable[[Rig
     return wrap
 
 
+def _unknown_hold(right: Right) -> Right:
+    """Conditions that depend on data are thought to hold."""
+    return lambda walk, condition, holds: right(walk, condition, holds) or ()
+
+
+def _nothing_leaves(right: Right) -> Right:
+    """Nothing is thought to leave a loop or to end an invocation."""
+    return lambda stmt, *kinds: False
+
+
 def _through_casts(plan: LaunchPlan) -> Iterator[Store]:
     """``out[i8(i)] = …``: a narrowed id is taken for the id."""
     for stmt in plan.program.body:
@@ -179,6 +189,11 @@ FAULTS = (
     _in("guard-covers", "an output that is stored under i <= n is not cleared before",
         on_engine("vyre_driver.engine.bind:written_everywhere", _covered_too(_up_to_a_limit),
                   port=SharingPort), "sessions:recycled:*"),
+    _in("condition-covers", "an output that is stored where data say so is not cleared before",
+        on_engine("vyre_driver.plan.coverage:StoreWalk.limits", _unknown_hold, port=SharingPort),
+        "sessions:recycled:*"),
+    _in("broken-covers", "an output that is stored in a loop until data end it is not cleared before",
+        on_engine("vyre_driver.plan.coverage:leaves", _nothing_leaves, port=SharingPort), "sessions:recycled:*"),
     _in("persistent-anew", "persistent memory is zero again in the first launch of each shape",
         on_engine("vyre_driver.engine.launch_cache:bind", _anew_for_each_shape), "sessions:persistent:*"),
     _in("persistent-by-name", "two pipelines have one persistent memory of a name",

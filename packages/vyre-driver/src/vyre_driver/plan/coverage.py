@@ -1,19 +1,36 @@
 """Which outputs a launch writes from end to end, whatever it computes: their memory needs no zeros before.
 
-A buffer is covered when nothing reads it, and every invocation stores to the element of its number, on its way through
-the whole program: not in a loop, not behind a return, and under no condition but one that the number is below what is
-at least the buffer's length.
+A buffer is covered when nothing reads it, and its stores write each of its elements whatever the data are. The index of
+such a store is a sum of digits, each times a stride: numbers of the workgroup and of the invocation in it, and counters
+of loops. A digit takes all values of an interval, independently of the others. Digits in the order of their strides
+reach all numbers from 0 on as long as no stride is greater than the number that those before it reach::
+
+    out[workgroup_id.x * 4096 + local_id.x * 64 + step + n]     for step in 0, 8, … 56 and stores with n = 0, 1, … 7
+
+    n reaches 8, step 64, the local id 64 * 64 = 4096, and the workgroup id 4096 for each workgroup
+
+Conditions on the way to a store make the intervals of digits shorter, or fail only where the index is beyond the end.
+Stores under any other condition count if the other arm has the same ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from vyre_driver.plan.launch import LaunchPlan
+from vyre_foundation.dtype import bool_
 from vyre_foundation.ir.buffer import Access, Buffer, Memory
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Id, IdKind, Length, Literal, Local
-from vyre_foundation.ir.stmt import Body, If, Let, Region, Return, Stmt, Store
-from vyre_foundation.ir.walk import statements
+from vyre_foundation.ir.stmt import Body, Break, Continue, For, If, Let, Region, Return, Stmt, Store
+from vyre_foundation.ir.walk import solve, statements
+from vyre_foundation.validate.determinism.forms import Polynomial
+from vyre_foundation.validate.facts import Interval
+
+Digits = Mapping[Expr, Interval]
+"""The values that numbers of the invocation and counters of loops take, at a place of the program."""
 
 
 def written_everywhere(plan: LaunchPlan) -> frozenset[str]:
@@ -22,72 +39,251 @@ def written_everywhere(plan: LaunchPlan) -> frozenset[str]:
     untouched = {b for b in written if not (plan.facts.usage[b.name].loads or plan.facts.usage[b.name].atomics)}
     if not untouched or plan.num_workgroups == 0:
         return frozenset()
-    stores = _Stores(plan)
-    return frozenset(b.name for b in stores.of(plan.program.body) if b in untouched)
+    found = _joined(StoreWalk(plan, untouched).stores(plan.program.body, _ids(plan), ()), {})
+    return frozenset(stores.buffer.name for stores in found if stores.reach >= plan.lengths[stores.buffer.name])
 
 
+@dataclass(frozen=True, slots=True)
 class _Stores:
-    """Walks the straight part of a program, as far as every invocation with a low number gets."""
+    """Stores to ``start + Σ stride · n`` for all n from 0 to below the count of each stride.
 
-    def __init__(self, plan: LaunchPlan) -> None:
+    `outer` are the strides of digits that a surrounding statement gives, `inner` those of all others, which are sorted.
+    """
+
+    buffer: Buffer
+    start: int
+    outer: frozenset[tuple[Expr, int, int]]
+    inner: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def reach(self) -> int:
+        """All indices below this are stored to; without outer digits."""
+        reach = 1 if self.start == 0 and not self.outer else 0
+        for stride, count in self.inner:
+            if stride > reach:
+                break
+            reach += stride * (count - 1)
+        return reach
+
+
+def _joined(stores: Iterable[_Stores], outer: Digits) -> set[_Stores]:
+    """Stores in the one form that they have where `outer` are the digits of surrounding statements."""
+    starts: defaultdict[_Stores, set[int]] = defaultdict(set)
+    for each in stores:
+        inside = [(stride, count) for digit, stride, count in each.outer if digit not in outer]
+        around = frozenset(digit for digit in each.outer if digit[0] in outer)
+        starts[replace(each, start=0, outer=around, inner=_merged((*each.inner, *inside)))].add(each.start)
+    return {joined for form, found in starts.items() for joined in _unrolled(form, sorted(found))}
+
+
+def _unrolled(form: _Stores, starts: Sequence[int]) -> Iterator[_Stores]:
+    """Stores whose starts are a further digit, if they are evenly spaced."""
+    steps = {after - before for before, after in pairwise(starts)}
+    if len(steps) == 1:
+        yield replace(form, start=starts[0], inner=_merged((*form.inner, (steps.pop(), len(starts)))))
+    else:
+        yield from (replace(form, start=start) for start in starts)
+
+
+def _merged(digits: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Strides and counts in order, where one digit stands for two that count on."""
+    merged: list[tuple[int, int]] = []
+    for stride, count in sorted(digits):
+        if merged and stride == merged[-1][0] * merged[-1][1]:
+            merged[-1] = (merged[-1][0], merged[-1][1] * count)
+        elif count > 1:
+            merged.append((stride, count))
+    return tuple(merged)
+
+
+def _ids(plan: LaunchPlan) -> dict[Expr, Interval]:
+    kinds = (IdKind.WORKGROUP_ID, plan.grid), (IdKind.LOCAL_ID, plan.program.workgroup_size)
+    return {Id(kind, axis): Interval(0, count - 1) for kind, counts in kinds for axis, count in enumerate(counts)}
+
+
+class StoreWalk:
+    """Finds the stores to `buffers` that are made whatever the data are."""
+
+    def __init__(self, plan: LaunchPlan, buffers: set[Buffer]) -> None:
         self._plan = plan
-        self._invocations = plan.grid[0] * plan.program.workgroup_size[0]
-        self._values: dict[str, Expr] = {}
-        self._below = 2**32
-        """Invocations with numbers below this are still here."""
+        self._buffers = buffers
+        self._lets: dict[str, Expr] = {}
+        self._widest = _ids(plan)
+        self._sums: dict[Expr, Polynomial | None] = {}
 
-    def of(self, body: Body) -> Iterator[Buffer]:
+    def stores(self, body: Body, digits: Digits, limits: tuple[Polynomial, ...]) -> Iterator[_Stores]:
+        """Those of a body that runs for all `digits` whose `limits` are negative."""
         for stmt in body:
             match stmt:
                 case Let(name, value):
-                    self._values[name] = value
+                    self._lets[name] = value
                 case Region(_, inner):
-                    yield from self.of(inner)
-                case Store(buffer, index) if self._is_number(index) and self._reaches(buffer, self._below):
-                    yield buffer
-                case If(condition, then, ()) if (limit := self._limit(condition, "lt", "gt")) is not None:
-                    below, self._below = self._below, min(self._below, limit)
-                    yield from self.of(then)
-                    self._below = below if not _returns(then) else 0
-                case If(condition, (Return(),), ()) if (limit := self._limit(condition, "ge", "le")) is not None:
-                    self._below = min(self._below, limit)
-                case _ if _returns((stmt,)):
+                    yield from self.stores(inner, digits, limits)
+                case Store(buffer, index) if buffer in self._buffers:
+                    yield from self._store(buffer, index, digits, limits)
+                case If(condition, then, ()) if (more := self.limits(condition, True)) is not None:
+                    yield from self._within(then, digits, limits, more)
+                case If(_, then, orelse):
+                    arms = (_joined(self.stores(arm, digits, limits), digits) for arm in (then, orelse))
+                    yield from set.intersection(*arms)
+                case For():
+                    yield from self._loop(stmt, digits, limits)
+            if leaves(stmt, Return):
+                after = self.limits(stmt.condition, False) if isinstance(stmt, If) and _only_returns(stmt) else None
+                if after is None:
                     return
+                digits, limits = _narrowed(digits, after), (*limits, *after)
 
-    def _reaches(self, buffer: Buffer, below: int) -> bool:
-        return self._plan.lengths[buffer.name] <= min(below, self._invocations)
+    def _within(
+        self, body: Body, digits: Digits, limits: tuple[Polynomial, ...], more: tuple[Polynomial, ...]
+    ) -> Iterator[_Stores]:
+        yield from self.stores(body, _narrowed(digits, more), (*limits, *more))
 
-    def _limit(self, condition: Expr, op: str, mirrored: str) -> int | None:
-        """The n of ``number < n``, whichever way round it is written."""
-        match self._resolved(condition):
-            case Apply(found, (x, y)) if found.id == op and self._is_number(x):
-                return self._known(y)
-            case Apply(found, (x, y)) if found.id == mirrored and self._is_number(y):
-                return self._known(x)
+    def _store(self, buffer: Buffer, index: Expr, digits: Digits, limits: tuple[Polynomial, ...]) -> Iterator[_Stores]:
+        """A store, if all that keeps it from being made is that its index is beyond the end."""
+        form = self._sum(index)
+        if form is None:
+            return
+        beyond = Polynomial(form.const - self._plan.lengths[buffer.name], form.terms)
+        digits = _narrowed(digits, [beyond])
+        if any(low > high for low, high in digits.values()):
+            return
+        if any(_bounds(limit, digits).high >= 0 > _bounds(beyond.plus(limit, -1), digits).low for limit in limits):
+            return
+        strides = [(digit, stride, digits[digit]) for (digit,), stride in form.terms.items()]
+        start = _bounds(form, digits).low
+        yield _Stores(
+            buffer, start, frozenset((d, abs(s), b.high - b.low + 1) for d, s, b in strides if b.high > b.low)
+        )
+
+    def _loop(self, loop: For, digits: Digits, limits: tuple[Polynomial, ...]) -> Iterator[_Stores]:
+        """Those of a loop that nothing leaves early; its counter is its start, and a digit times its step."""
+        start, stops = self._sum(loop.start), [self._sum(stop) for stop in self._least_of(loop.stop)]
+        if start is None or None in stops or leaves(loop, Return, Break, Continue):
+            return
+        counter = Local(loop.name, loop.start.dtype)
+        lengths = [stop.plus(start, -1) for stop in stops if stop is not None]
+        count = min(-(-_bounds(length, digits).high // loop.step) for length in lengths)
+        digit = Polynomial(0, {(counter,): loop.step})
+        self._widest[counter] = Interval(0, count - 1)
+        self._sums[counter] = start.plus(digit)
+        yield from self._within(loop.body, {**digits, counter: self._widest[counter]}, limits,
+                                tuple(digit.plus(length, -1) for length in lengths))  # fmt: skip
+
+    def _least_of(self, stop: Expr) -> tuple[Expr, ...]:
+        """The expressions of which `stop` is the least."""
+        while isinstance(stop, Local) and stop.name in self._lets:
+            stop = self._lets[stop.name]
+        return stop.args if isinstance(stop, Apply) and stop.op.id == "min" else (stop,)
+
+    def limits(self, condition: Expr, holds: bool) -> tuple[Polynomial, ...] | None:
+        """The sums that are negative exactly where `condition` holds, or does not; None if it says anything else."""
+        match condition:
+            case Local(name) if name in self._lets:
+                return self.limits(self._lets[name], holds)
+            case Apply(op, (x, y)) if x.dtype is bool_:
+                first, second = self.limits(x, holds), self.limits(y, holds)
+                is_both = op.id == ("and" if holds else "or")
+                return None if first is None or second is None or not is_both else (*first, *second)
+            case Apply(op, (x, y)) if (found := _COMPARISONS.get((op.id, holds))) is not None:
+                return self._compared(x, y, *found)
         return None
 
-    def _is_number(self, index: Expr) -> bool:
-        return self._resolved(index) is Id(IdKind.GLOBAL_ID, 0)
+    def _compared(self, x: Expr, y: Expr, *less: tuple[int, int]) -> tuple[Polynomial, ...] | None:
+        first, second = self._sum(x), self._sum(y)
+        if first is None or second is None:
+            return None
+        difference = first.plus(second, -1)
+        return tuple(Polynomial(const, {}).plus(difference, factor) for factor, const in less)
 
-    def _known(self, value: Expr) -> int | None:
-        match self._resolved(value):
-            case Literal() as literal:
-                return int(literal.value)
-            case Length(buffer):
-                return self._plan.lengths[buffer.name]
+    # ── sums of digits ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _sum(self, root: Expr) -> Polynomial | None:
+        """What `root` is, over the integers, as a sum of digits; None if it is another value, or may wrap."""
+        return solve(root, self._sums, self._sources, self._conclude)
+
+    def _sources(self, node: Expr) -> Sequence[Expr]:
+        match node:
+            case Local(name) if name in self._lets:
+                return (self._lets[name],)
+            case Cast(dtype, value) if dtype.is_integer and value.dtype.is_integer:
+                return (value,)
+            case Apply(op, args) if op.id in _SUMS and node.dtype.is_integer:
+                return args
+        return ()
+
+    def _conclude(self, node: Expr, parts: Sequence[Polynomial | None]) -> Polynomial | None:
+        match node, parts:
+            case Literal(), _ if node.dtype.is_integer:
+                return Polynomial(int(node.value), {})
+            case Length(buffer), _:
+                return Polynomial(self._plan.lengths[buffer.name], {})
+            case Id(IdKind.NUM_WORKGROUPS, axis), _:
+                return Polynomial(self._plan.grid[axis], {})
+            case Id(IdKind.GLOBAL_ID, axis), _:
+                group, local = Id(IdKind.WORKGROUP_ID, axis), Id(IdKind.LOCAL_ID, axis)
+                return Polynomial(0, {(group,): self._plan.program.workgroup_size[axis], (local,): 1})
+            case Id(IdKind.WORKGROUP_ID | IdKind.LOCAL_ID), _:
+                return Polynomial(0, {(node,): 1})
+            case Local() | Cast(), [Polynomial() as value]:
+                return self._exact(node, value)
+            case Apply(op), [Polynomial() as x, Polynomial() as y]:
+                return self._exact(node, _SUMS[op.id](x, y))
         return None
 
-    def _resolved(self, expr: Expr) -> Expr:
-        """What a constant local stands for; widening keeps a number."""
-        while True:
-            match expr:
-                case Local(name) if name in self._values:
-                    expr = self._values[name]
-                case Cast(dtype, value) if dtype.is_integer and dtype.bits > value.dtype.bits > 1:
-                    expr = value
-                case _:
-                    return expr
+    def _exact(self, node: Expr, form: Polynomial | None) -> Polynomial | None:
+        if form is None:
+            return None
+        bounds = _bounds(form, self._widest)
+        return form if node.dtype.lowest <= bounds.low and bounds.high <= node.dtype.highest else None
 
 
-def _returns(body: tuple[Stmt, ...]) -> bool:
-    return any(isinstance(stmt, Return) for stmt in statements(body))
+def _product(x: Polynomial, y: Polynomial) -> Polynomial | None:
+    if x.terms and y.terms:
+        return None
+    factor, form = (x.const, y) if y.terms else (y.const, x)
+    return Polynomial(0, {}).plus(form, factor)
+
+
+_SUMS: dict[str, Callable[[Polynomial, Polynomial], Polynomial | None]] = {
+    "add": lambda x, y: x.plus(y),
+    "sub": lambda x, y: x.plus(y, -1),
+    "mul": _product,
+    "shl": lambda x, y: None if y.terms or not 0 <= y.const < 64 else _product(x, Polynomial(1 << y.const, {})),
+}
+_LESS, _LESS_EQUAL, _GREATER, _GREATER_EQUAL = (1, 0), (1, -1), (-1, 0), (-1, -1)
+"""A factor and a constant: what makes a difference negative where it is less than 0, at most 0, greater, at least 0."""
+_COMPARISONS = {
+    ("lt", True): (_LESS,), ("ge", False): (_LESS,), ("le", True): (_LESS_EQUAL,), ("gt", False): (_LESS_EQUAL,),
+    ("gt", True): (_GREATER,), ("le", False): (_GREATER,), ("ge", True): (_GREATER_EQUAL,),
+    ("lt", False): (_GREATER_EQUAL,), ("eq", True): (_LESS_EQUAL, _GREATER_EQUAL),
+    ("ne", False): (_LESS_EQUAL, _GREATER_EQUAL),
+}  # fmt: skip
+
+
+def _bounds(form: Polynomial, digits: Digits) -> Interval:
+    return form.interval(digits, digits)
+
+
+def _narrowed(digits: Digits, limits: Iterable[Polynomial]) -> Digits:
+    """The digits without values with which a limit is not negative, whatever the other digits are."""
+    narrowed = dict(digits)
+    for limit in limits:
+        for (digit,), stride in sorted(limit.terms.items(), key=lambda term: -abs(term[1])):
+            low, high = narrowed[digit]
+            least = _bounds(limit.plus(Polynomial(0, {(digit,): stride}), -1), narrowed).low
+            if stride > 0:
+                high = min(high, -(least // stride) - 1)
+            else:
+                low = max(low, least // -stride + 1)
+            narrowed[digit] = Interval(low, high)
+    return narrowed
+
+
+def leaves(stmt: Stmt, *kinds: type[Stmt]) -> bool:
+    """Whether a statement of these kinds is in `stmt`."""
+    return any(isinstance(inner, kinds) for inner in statements((stmt,)))
+
+
+def _only_returns(stmt: If) -> bool:
+    return stmt.then == (Return(),) and not stmt.orelse
