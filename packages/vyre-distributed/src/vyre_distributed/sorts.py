@@ -21,7 +21,7 @@ from dask.delayed import Delayed, delayed
 
 import vyre_algorithms
 from vyre_algorithms.arguments import as_dtype, axis_of, count, type_of
-from vyre_algorithms.order import KeyOrder, bits_type
+from vyre_algorithms.order import KeyOrder, bits_of, bits_type
 from vyre_distributed.chunked import empty, sequence, vector
 from vyre_distributed.mapped import Array, along, require_sizes
 from vyre_distributed.runs import opened, stored
@@ -279,12 +279,23 @@ def _last(chunk: Array) -> Array:
 
 
 def _different(before: Array | None, chunk: Array) -> Array:
-    """The different elements of a sorted chunk, but for one that the chunk before ends with."""
-    found: Array = vyre_algorithms.unique(chunk, backend=local_backend())
-    if before is None:
-        return found
-    both = vyre_algorithms.unique(np.concatenate([before, found[:1]]), backend=local_backend())
-    return found[both.size == 1 :].copy()
+    """The elements of a sorted chunk that do not equal the one before them, the first of which may be `before`."""
+    is_new = np.ones(chunk.size, np.bool_)
+    is_new[1:] = ~_equal(chunk[1:], chunk[:-1])
+    if before is not None:
+        is_new[:1] = ~_equal(chunk[:1], before)
+    found: Array = chunk[is_new]
+    return found
+
+
+def _equal(x: Array, y: Array) -> Array:
+    """Whether elements are equal as `vyre_algorithms.unique` has it: NaNs of one sign are."""
+    equal: Array = x == y
+    dtype = type_of(x)
+    if dtype.is_float:
+        signs = (bits_of(x, dtype) ^ bits_of(y, dtype)) >> dtype.bits - 1
+        equal |= (x != x) & (y != y) & (signs == 0)
+    return equal
 
 
 def _top(chunk: Array, start: int, k: int, largest: bool) -> tuple[Array, Array]:
