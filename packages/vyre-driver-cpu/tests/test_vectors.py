@@ -1,5 +1,6 @@
 """Loops over invocations as vectors and masks: exact, and of the shape that they are meant to have."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -452,6 +453,28 @@ program p workgroup(64, 1, 1) {{
     assert "alloca [" not in str(optimized(_text(program), named("x86-64-v4")))
     for size in (256, 250):
         agree(program, [_words(size)], DispatchConfig(grid_override=(4, 1, 1)))
+
+
+@pytest.mark.parametrize("size", [1024, 1001])
+def test_a_tree_behind_checks_takes_operands_from_memory(size: int, agree) -> None:
+    """As many vectors as AVX2 has no registers for: where the checked loads join the others, all would be alive."""
+    distances = [128 >> n for n in range(8)]
+    steps = "\n".join(f"if i < {d} {{ w[i] = w[i] + w[i + {d}]; }} barrier workgroup;" for d in distances)
+    program = parse(f"""\
+program p workgroup(256, 1, 1) {{
+  read x: u32[] @0;
+  write out: u32[len(x)] @1;
+  workgroup w: u32[256];
+  let i = local_id.x;
+  w[i] = x[global_id.x];
+  barrier workgroup;
+  {steps}
+  if i == 0 {{ out[workgroup_id.x] = w[0]; }}
+}}
+""")
+    code = assembly(_text(program, 256), named("x86-64-v3"))
+    assert len(re.findall(r"vpaddd\t\d*\(%r\w+,%r\w+,4\), %ymm", code)) == 31
+    agree(program, [_words(size)], DispatchConfig(grid_override=(4, 1, 1)))
 
 
 def test_memory_stays_where_an_index_is_not_known(agree) -> None:
