@@ -477,6 +477,46 @@ program p workgroup(256, 1, 1) {{
     agree(program, [_words(size)], DispatchConfig(grid_override=(4, 1, 1)))
 
 
+def _horner(degree: int) -> str:
+    value = f"x[i] * {1 / (degree + 1)} + {1 / degree}"
+    for k in range(degree - 1, 0, -1):
+        value = f"({value}) * x[i] + {1 / k}"
+    return value
+
+
+def _polynomial(value: str) -> Program:
+    return parse(f"""\
+program p workgroup(64, 1, 1) {{
+  read x: f32[] @0;
+  write out: f32[len(x)] @1;
+  let i = global_id.x;
+  if i < len(x) {{ out[i] = {value}; }}
+}}
+""")
+
+
+@pytest.mark.parametrize(("bits", "cpu", "register"), [(256, "x86-64-v3", "ymm"), (512, "x86-64-v4", "zmm")])
+def test_a_long_chain_is_computed_for_several_vectors_at_once(bits: int, cpu: str, register: str) -> None:
+    """And nothing is spilled for it: constants come from memory."""
+    code = assembly(_text(_polynomial(_horner(32)), bits), named(cpu))
+    arithmetic = "".join(re.findall(rf"\tv(?:mul|add)ps\t.*%{register}\d+\n", code))
+    assert len(re.findall(r"(?:\tvmulps\t.*\n){4}(?:\tvaddps\t.*\n){4}", arithmetic)) == 32
+    assert not re.search(rf"%{register}\d+, -?\d*\(%rsp\)", code)
+
+
+@pytest.mark.parametrize("value", [_horner(5), " + ".join(f"(x[i] * {k}.5 + {k}.25)" for k in range(1, 30))])
+def test_other_loops_are_left_to_llvm(value: str) -> None:
+    """Constants that registers hold, and sums that do not wait for each other for long."""
+    assert "load volatile" not in _text(_polynomial(value), 256)
+
+
+@pytest.mark.parametrize("size", [1, 7, 31, 32, 33, 64, 250])
+def test_a_long_chain_agrees(size: int, agree) -> None:
+    values = np.random.default_rng(5).standard_normal(size).astype(np.float32)
+    values[size // 2] = np.nan
+    agree(_polynomial(_horner(32)), [values], DispatchConfig(grid_override=(4, 1, 1)))
+
+
 def test_memory_stays_where_an_index_is_not_known(agree) -> None:
     """One access at an index that is computed, and no register can be named."""
     program = parse("""\
