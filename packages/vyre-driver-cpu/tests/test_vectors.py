@@ -10,6 +10,7 @@ from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.engine.lowering import lowered_for
 from vyre_driver_cpu import vectors
 from vyre_driver_cpu.bounds import UpperBounds
+from vyre_driver_cpu.chains import MOST
 from vyre_driver_cpu.compiler import assembly, optimized
 from vyre_driver_cpu.cpu import named
 from vyre_driver_cpu.dialect import target_of
@@ -213,6 +214,16 @@ def test_rows_are_transposed(name: str, groups: int, agree) -> None:
 def test_a_random_program_of_vectors(seed: int, agree, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every loop that can be one is a vector here."""
     monkeypatch.setattr(vectors, "LONG", 0)
+    monkeypatch.setenv("VYRE_CACHE", "off")
+    drawn = generate(seed, EVERYTHING)
+    config = DispatchConfig(grid_override=drawn.grid, fixpoint_iterations=drawn.iterations)
+    agree(drawn.program, [drawn.inputs[buffer.name] for buffer in drawn.program.inputs], config)
+
+
+@pytest.mark.parametrize("seed", range(232, 264))
+def test_a_random_program_of_several_vectors_at_once(seed: int, agree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every loop that others are not in computes four vectors at once, with constants in memory."""
+    monkeypatch.setattr(vectors, "vectors_at_once", lambda stmts, lanes, registers: MOST)
     monkeypatch.setenv("VYRE_CACHE", "off")
     drawn = generate(seed, EVERYTHING)
     config = DispatchConfig(grid_override=drawn.grid, fixpoint_iterations=drawn.iterations)
@@ -504,9 +515,16 @@ def test_a_long_chain_is_computed_for_several_vectors_at_once(bits: int, cpu: st
     assert not re.search(rf"%{register}\d+, -?\d*\(%rsp\)", code)
 
 
-@pytest.mark.parametrize("value", [_horner(5), " + ".join(f"(x[i] * {k}.5 + {k}.25)" for k in range(1, 30))])
+def _product(first: int, last: int) -> str:
+    if last - first == 1:
+        return f"(x[i] * {first}.5 + {first}.25)"
+    middle = (first + last) // 2
+    return f"({_product(first, middle)} * {_product(middle, last)})"
+
+
+@pytest.mark.parametrize("value", [_horner(5), _product(0, 32)])
 def test_other_loops_are_left_to_llvm(value: str) -> None:
-    """Constants that registers hold, and sums that do not wait for each other for long."""
+    """Constants that registers hold, and products that do not wait for each other for long."""
     assert "load volatile" not in _text(_polynomial(value), 256)
 
 
