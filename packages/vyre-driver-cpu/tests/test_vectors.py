@@ -1,5 +1,6 @@
 """Loops over invocations as vectors and masks: exact, and of the shape that they are meant to have."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.engine.lowering import lowered_for
 from vyre_driver_cpu import vectors
 from vyre_driver_cpu.bounds import UpperBounds
+from vyre_driver_cpu.chains import MOST
 from vyre_driver_cpu.compiler import assembly, optimized
 from vyre_driver_cpu.cpu import named
 from vyre_driver_cpu.dialect import target_of
@@ -212,6 +214,16 @@ def test_rows_are_transposed(name: str, groups: int, agree) -> None:
 def test_a_random_program_of_vectors(seed: int, agree, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every loop that can be one is a vector here."""
     monkeypatch.setattr(vectors, "LONG", 0)
+    monkeypatch.setenv("VYRE_CACHE", "off")
+    drawn = generate(seed, EVERYTHING)
+    config = DispatchConfig(grid_override=drawn.grid, fixpoint_iterations=drawn.iterations)
+    agree(drawn.program, [drawn.inputs[buffer.name] for buffer in drawn.program.inputs], config)
+
+
+@pytest.mark.parametrize("seed", range(232, 264))
+def test_a_random_program_of_several_vectors_at_once(seed: int, agree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every loop that others are not in computes four vectors at once, with constants in memory."""
+    monkeypatch.setattr(vectors, "vectors_at_once", lambda stmts, lanes, registers: MOST)
     monkeypatch.setenv("VYRE_CACHE", "off")
     drawn = generate(seed, EVERYTHING)
     config = DispatchConfig(grid_override=drawn.grid, fixpoint_iterations=drawn.iterations)
@@ -452,6 +464,75 @@ program p workgroup(64, 1, 1) {{
     assert "alloca [" not in str(optimized(_text(program), named("x86-64-v4")))
     for size in (256, 250):
         agree(program, [_words(size)], DispatchConfig(grid_override=(4, 1, 1)))
+
+
+@pytest.mark.parametrize("size", [1024, 1001])
+def test_a_tree_behind_checks_takes_operands_from_memory(size: int, agree) -> None:
+    """As many vectors as AVX2 has no registers for: where the checked loads join the others, all would be alive."""
+    distances = [128 >> n for n in range(8)]
+    steps = "\n".join(f"if i < {d} {{ w[i] = w[i] + w[i + {d}]; }} barrier workgroup;" for d in distances)
+    program = parse(f"""\
+program p workgroup(256, 1, 1) {{
+  read x: u32[] @0;
+  write out: u32[len(x)] @1;
+  workgroup w: u32[256];
+  let i = local_id.x;
+  w[i] = x[global_id.x];
+  barrier workgroup;
+  {steps}
+  if i == 0 {{ out[workgroup_id.x] = w[0]; }}
+}}
+""")
+    code = assembly(_text(program, 256), named("x86-64-v3"))
+    assert len(re.findall(r"vpaddd\t\d*\(%r\w+,%r\w+,4\), %ymm", code)) == 31
+    agree(program, [_words(size)], DispatchConfig(grid_override=(4, 1, 1)))
+
+
+def _horner(degree: int) -> str:
+    value = f"x[i] * {1 / (degree + 1)} + {1 / degree}"
+    for k in range(degree - 1, 0, -1):
+        value = f"({value}) * x[i] + {1 / k}"
+    return value
+
+
+def _polynomial(value: str) -> Program:
+    return parse(f"""\
+program p workgroup(64, 1, 1) {{
+  read x: f32[] @0;
+  write out: f32[len(x)] @1;
+  let i = global_id.x;
+  if i < len(x) {{ out[i] = {value}; }}
+}}
+""")
+
+
+@pytest.mark.parametrize(("bits", "cpu", "register"), [(256, "x86-64-v3", "ymm"), (512, "x86-64-v4", "zmm")])
+def test_a_long_chain_is_computed_for_several_vectors_at_once(bits: int, cpu: str, register: str) -> None:
+    """And nothing is spilled for it: constants come from memory."""
+    code = assembly(_text(_polynomial(_horner(32)), bits), named(cpu))
+    arithmetic = "".join(re.findall(rf"\tv(?:mul|add)ps\t.*%{register}\d+\n", code))
+    assert len(re.findall(r"(?:\tvmulps\t.*\n){4}(?:\tvaddps\t.*\n){4}", arithmetic)) == 32
+    assert not re.search(rf"%{register}\d+, -?\d*\(%rsp\)", code)
+
+
+def _product(first: int, last: int) -> str:
+    if last - first == 1:
+        return f"(x[i] * {first}.5 + {first}.25)"
+    middle = (first + last) // 2
+    return f"({_product(first, middle)} * {_product(middle, last)})"
+
+
+@pytest.mark.parametrize("value", [_horner(5), _product(0, 32)])
+def test_other_loops_are_left_to_llvm(value: str) -> None:
+    """Constants that registers hold, and products that do not wait for each other for long."""
+    assert "load volatile" not in _text(_polynomial(value), 256)
+
+
+@pytest.mark.parametrize("size", [1, 7, 31, 32, 33, 64, 250])
+def test_a_long_chain_agrees(size: int, agree) -> None:
+    values = np.random.default_rng(5).standard_normal(size).astype(np.float32)
+    values[size // 2] = np.nan
+    agree(_polynomial(_horner(32)), [values], DispatchConfig(grid_override=(4, 1, 1)))
 
 
 def test_memory_stays_where_an_index_is_not_known(agree) -> None:

@@ -7,13 +7,19 @@ from vyre_driver.legalization.target import Groups, Target
 from vyre_driver_cpu.jam import jam_lookups
 from vyre_driver_cpu.rows import write_out_rows
 from vyre_driver_cpu.spelling import Spellings
+from vyre_driver_cpu.versions import follow_versions
 from vyre_foundation.dtype import bool_
 from vyre_foundation.passes import Pass
 
-PASSES: tuple[Pass[Context], ...] = (
-    Pass("write-out-rows", "Write out short loops along rows", lambda p, c: write_out_rows(p)),
-    Pass("jam-lookups", "Run a few invocations together that look up small elements", lambda p, c: jam_lookups(p)),
-)
+
+def passes_of(vector_bits: int) -> tuple[Pass[Context], ...]:
+    """What comes behind legalization, for vectors of a size."""
+    return (
+        Pass("write-out-rows", "Write out short loops along rows", lambda p, c: write_out_rows(p)),
+        Pass("jam-lookups", "Run a few invocations together that look up small elements", lambda p, c: jam_lookups(p)),
+        Pass("follow-versions", "Write what comes behind a region in two versions behind each of them",
+             lambda p, c: follow_versions(p, vector_bits)),
+    )  # fmt: skip
 
 
 def target_of(name: str, spellings: Spellings) -> Target:
@@ -32,5 +38,5 @@ def target_of(name: str, spellings: Spellings) -> Target:
         functions=True,
         masks=True,
         masked_memory=spellings.masked_memory,
-        passes=PASSES,
+        passes=passes_of(spellings.vector_bits),
     )

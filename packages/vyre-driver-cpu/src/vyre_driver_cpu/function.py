@@ -23,6 +23,8 @@ class FunctionText:
         self._number = 0
         self._nans: dict[DType, str] = {}
         self._every_bit = ""
+        self.constants: dict[str, str] = {}
+        """What constants in memory are, by their names."""
 
     def name(self, stem: str = "t") -> str:
         """A new name, without its ``%``."""
@@ -66,6 +68,12 @@ class FunctionText:
             name = self._nans[dtype] = f"%nan_{dtype}"
             self.entry.append(f"  {name} = load {TYPES[dtype]}, ptr @nan_{dtype}")
         return self._nans[dtype]
+
+    def constant(self, type: str, value: str) -> str:
+        """The address of a constant, a float in hexadecimal: equal ones have the same in all functions."""
+        name = f"@{type}_{value}"
+        self.constants[name] = f"{type} {value}"
+        return name
 
     def every_bit(self) -> str:
         """All 64 bits set, as a value that LLVM does not know: ``and`` with it hides what another is made of."""

@@ -83,8 +83,11 @@ def print_module(lowered: Lowered, spellings: Spellings) -> tuple[str, tuple[str
         _KernelPrinter(name, kernel, spellings, tables, functions)
         for name, kernel in zip(names, lowered.kernels, strict=True)
     ]
+    constants: dict[str, str] = {}
     for printer in printers:
         lines += printer.text()
+        constants |= printer.constants
+    lines += [f"{name} = private unnamed_addr constant {constant}" for name, constant in constants.items()]
     if all(printer.is_made_of_vectors for printer in printers):
         lines.insert(0, LOCALLY)
     lines += _ADVICE
@@ -127,6 +130,8 @@ class _KernelPrinter:
         self._volume = kernel.program.workgroup_volume
         self.is_made_of_vectors = False
         """Whether what is printed is long, and LLVM has no vectors to make of it."""
+        self.constants: dict[str, str] = {}
+        """What is printed beside it, by name."""
         self._attributes = _INLINE_COPIES
 
     def text(self) -> Iterator[str]:
@@ -176,6 +181,7 @@ class _KernelPrinter:
         self.is_made_of_vectors = is_made_of_vectors(statements)
         if statements.left_to_llvm == statements.streams > 0:
             self._attributes += _NARROW
+        self.constants = out.constants
         out.jump("done")
         out.open("done")
         out.add("ret void")

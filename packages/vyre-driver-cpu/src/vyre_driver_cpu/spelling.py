@@ -279,6 +279,11 @@ class Spellings:
         """Whether masks have registers of their own, and masked stores are as fast as others: AVX-512."""
         return self.vector_bits == 512
 
+    @property
+    def vector_registers(self) -> int:
+        """How many registers for vectors there are at least."""
+        return 32 if self.mask_registers else 16
+
     def of(self, lanes: int) -> Spellings:
         """The rows for vectors."""
         return spellings(

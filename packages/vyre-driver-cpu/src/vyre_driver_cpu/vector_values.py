@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from vyre_driver_cpu.chains import is_constant
 from vyre_driver_cpu.lanes import Pattern, VectorLanes, can_address
 from vyre_driver_cpu.spelling import LINE, TYPES, quiet, typed
 from vyre_driver_cpu.values import FunctionScope, OperandValues
@@ -40,12 +41,14 @@ class VectorValues(OperandValues):
     """Computes the expressions of one loop over invocations, for a vector of them.
 
     `first` is the operand of the loop's counter in lane 0, `counter` that of all lanes. `mask` is None where all
-    invocations are active.
+    invocations are active. `constants_in_memory`: floats are loaded where they are used (see `chains`).
     """
 
-    def __init__(self, scope: FunctionScope, lanes: VectorLanes, first: str) -> None:
+    def __init__(
+        self, scope: FunctionScope, lanes: VectorLanes, first: str, *, constants_in_memory: bool = False
+    ) -> None:
         super().__init__(scope)
-        self.lanes, self._first = lanes, first
+        self.lanes, self._first, self._constants_in_memory = lanes, first, constants_in_memory
         self._vectors = scope.spellings.of(lanes.width)
         self.mask: str | None = None
         self._rows: list[dict[Group, list[dict[int, str]]]] = [{}]
@@ -146,7 +149,17 @@ class VectorValues(OperandValues):
     # ── one node ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _spread(self, nodes: Iterable[Expr], operands: Iterable[str]) -> list[str]:
-        return [x if self.lanes.varies(n) else self.splat(x, n.dtype) for n, x in zip(nodes, operands, strict=True)]
+        return [
+            x if self.lanes.varies(n) else self.splat(self._from_memory(n, x), n.dtype)
+            for n, x in zip(nodes, operands, strict=True)
+        ]
+
+    def _from_memory(self, node: Expr, operand: str) -> str:
+        """The operand, or the same constant loaded; a load that is volatile stays where it is."""
+        if not self._constants_in_memory or not is_constant(node) or operand.startswith("%"):
+            return operand
+        t = TYPES[node.dtype]
+        return self._out.value(f"load volatile {t}, ptr {self._out.constant(t, operand)}")
 
     def _apply(self, node: Apply, args: list[str]) -> str:
         if not self.lanes.varies(node):

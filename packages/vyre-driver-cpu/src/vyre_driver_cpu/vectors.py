@@ -20,6 +20,7 @@ from functools import partial
 from itertools import pairwise
 
 from vyre_driver.codegen.placement import Life
+from vyre_driver_cpu.chains import vectors_at_once
 from vyre_driver_cpu.lanes import VectorLanes, can_address
 from vyre_driver_cpu.loops import chunk_of, is_better_unrolled
 from vyre_driver_cpu.registers import RegisterArrays, runs_once
@@ -343,10 +344,10 @@ def print_vectors(registers: RegisterArrays, parent: StatementPrinter, loop: For
     if (lanes := registers.lanes(loop)) is not None:
         _print_all(parent, loop, lanes)
         return True
-    vectors = _lanes_of(parent, loop)
+    vectors = _vectors_of(parent, loop)
     if vectors is None:
         return False
-    narrow, lanes = vectors
+    narrow, lanes = vectors.narrow, vectors.wide
     nodes = postorder(e for s in statements(loop.body) for e in expressions(s))
     parent.vectorized.append(len(nodes))
     number = parent.number
@@ -359,7 +360,7 @@ def print_vectors(registers: RegisterArrays, parent: StatementPrinter, loop: For
         whole = out.value(f"and {t} {count}, {-lanes.width}")
         end = out.value(f"add {t} {start}, {whole}")
         end = out.value(f"select i1 {is_some}, {t} {end}, {t} {start}")
-    _print_loop(parent, loop, lanes, start, end)
+    _print_loop(parent, loop, lanes, start, end, constants_in_memory=vectors.constants_in_memory)
     if not is_whole and not parent.scope.spellings.masked_memory:
         parent.one_by_one(loop, end, stop)
         return True
@@ -370,14 +371,21 @@ def print_vectors(registers: RegisterArrays, parent: StatementPrinter, loop: For
 
 
 def _print_loop(
-    parent: StatementPrinter, loop: For, lanes: VectorLanes, start: str, stop: str, *, masks: bool = False
+    parent: StatementPrinter,
+    loop: For,
+    lanes: VectorLanes,
+    start: str,
+    stop: str,
+    *,
+    masks: bool = False,
+    constants_in_memory: bool = False,
 ) -> None:
     """Vectors from `start` to `stop`. `masks`: the last may have lanes behind it, which are not active."""
     scope, out, t = parent.scope, parent.scope.out, TYPES[u32]
     counting = Counting(out, t, "u", start, lanes.width)
     counter = counting.open()
     counting.test(out.value(f"icmp ult {t} {counter}, {stop}"))
-    values = VectorValues(scope, lanes, counter)
+    values = VectorValues(scope, lanes, counter, constants_in_memory=constants_in_memory)
     counted = scope.symbols[lanes.counter] = values.counted()
     if masks:
         values.mask = out.value(f"icmp ult {values.type(u32)} {counted}, {values.splat(stop, u32)}")
@@ -397,8 +405,20 @@ def _print_all(parent: StatementPrinter, loop: For, lanes: VectorLanes) -> None:
     parent.number += sum(1 for _ in statements(loop.body))
 
 
-def _lanes_of(parent: StatementPrinter, loop: For) -> tuple[VectorLanes, VectorLanes] | None:
-    """The lanes of a register, and those of as many as make one vector; None if the loop is left to LLVM."""
+@dataclass(frozen=True, slots=True)
+class LoopVectors:
+    """The lanes of a register, and those of as many as make one vector.
+
+    `constants_in_memory`: floats are loaded where they are used.
+    """
+
+    narrow: VectorLanes
+    wide: VectorLanes
+    constants_in_memory: bool = False
+
+
+def _vectors_of(parent: StatementPrinter, loop: For) -> LoopVectors | None:
+    """How a loop is made of vectors; None if it is left to LLVM."""
     scope = parent.scope
     stmts = tuple(statements(loop.body))
     nodes = postorder(e for s in stmts for e in expressions(s))
@@ -415,11 +435,16 @@ def _lanes_of(parent: StatementPrinter, loop: For) -> tuple[VectorLanes, VectorL
     gives_up = gives_up or any(map(lanes.is_hidden, indices))
     gives_up = gives_up and not any(isinstance(s, Atomic) for s in stmts)  # which take as long as what is beside them
     if parent.is_rare:
-        return (lanes, lanes) if loops and scope.spellings.masked_memory else None
+        return LoopVectors(lanes, lanes) if loops and scope.spellings.masked_memory else None
+    if not (loops or gives_up or len(nodes) > LONG):
+        at_once = vectors_at_once(stmts, lanes, scope.spellings.vector_registers)
+        chains = of(_doubled(lanes.width, min(at_once * lanes.width, _most_lanes(scope, loop, lanes))))
+        if chains.width > lanes.width and _are_apart(stmts, nodes, chains):
+            return LoopVectors(lanes, chains, constants_in_memory=True)
     wide = of(_wider(scope, loop, stmts, lanes))
     if not (loops or gives_up or len(nodes) > LONG or _has_rows(loop.body, lanes) or wide.width > lanes.width):
         return None
-    return lanes, wide if _are_apart(stmts, nodes, wide) else lanes
+    return LoopVectors(lanes, wide if _are_apart(stmts, nodes, wide) else lanes)
 
 
 def _is_permuted(stmt: Stmt, lanes: VectorLanes) -> bool:
@@ -475,12 +500,21 @@ def _wider(scope: FunctionScope, loop: For, stmts: tuple[Stmt, ...], lanes: Vect
     width, variables = lanes.width, sum(isinstance(s, Var) for s in stmts)
     if not inner or not all(lanes.is_in_row(node.index) for node in again if isinstance(node, Load)):
         return width
-    most = min(_WIDEST, _REGISTERS * width // max(1, variables), scope.bounds.of(loop.stop))
-    if not scope.spellings.masked_memory:
-        most = min(most, lanes.alignment(loop.stop))
+    most = min(_REGISTERS * width // max(1, variables), _most_lanes(scope, loop, lanes))
+    return _doubled(width, most)
+
+
+def _doubled(width: int, most: int) -> int:
+    """A width, doubled as often as it is at most `most`."""
     while 2 * width <= most:
         width *= 2
     return width
+
+
+def _most_lanes(scope: FunctionScope, loop: For, lanes: VectorLanes) -> int:
+    """As many as a vector of several registers may have."""
+    most = min(_WIDEST, scope.bounds.of(loop.stop))
+    return most if scope.spellings.masked_memory else min(most, lanes.alignment(loop.stop))
 
 
 def _has_rows(body: Body, lanes: VectorLanes) -> bool:
