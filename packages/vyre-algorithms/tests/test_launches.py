@@ -32,6 +32,20 @@ DISPATCHES = {
 }
 
 
+many = random.integers(0, 2**32, 1 << 20, dtype=np.uint32)
+OF_MANY = {"compact": (3, lambda on: va.compact(many, many < 2**31, **on))}
+
+
+@pytest.mark.parametrize("name", OF_MANY)
+def test_many_elements_take_few_dispatches(name):
+    dispatches, call = OF_MANY[name]
+    backend = backend_for("cpu")
+    call({"backend": backend})
+    before = backend.backend_metric_snapshot()
+    call({"backend": backend})
+    assert backend.backend_metric_snapshot()["dispatches"] - before["dispatches"] == dispatches
+
+
 @pytest.mark.parametrize("name", DISPATCHES)
 def test_few_elements_take_few_dispatches(name):
     """Each is one from host memory to host memory: none is a launch of a compiled graph, which copies to and fro."""
