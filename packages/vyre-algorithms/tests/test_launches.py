@@ -33,7 +33,13 @@ DISPATCHES = {
 
 
 many = random.integers(0, 2**32, 1 << 20, dtype=np.uint32)
-OF_MANY = {"compact": (3, lambda on: va.compact(many, many < 2**31, **on))}
+large = many[: 96 * 96].reshape(96, 96)
+OF_MANY = {
+    "compact": (3, lambda on: va.compact(many, many < 2**31, **on)),
+    "matmul": (2, lambda on: va.matmul(large, large, **on)),
+    "matmul of few rows": (1, lambda on: va.matmul(large[:95], large, **on)),
+    "matmul of few columns": (1, lambda on: va.matmul(large, large[:, :15], **on)),
+}
 
 
 @pytest.mark.parametrize("name", OF_MANY)

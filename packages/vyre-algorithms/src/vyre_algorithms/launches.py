@@ -112,7 +112,12 @@ def run_loop(
 
 
 def runs_loops(arrays: Sequence[object], backend: Backend) -> bool:
-    """Whether a worker runs the invocations of a workgroup one after the other, where programs over arrays run."""
+    """Whether a worker runs the invocations of a workgroup one after the other, where programs over arrays run.
+
+    False for ranges of a graph, which may run anywhere.
+    """
+    if any(isinstance(array, RecordedRange) for array in arrays):
+        return False
     return _profile(_where(arrays, backend)).workgroups_are_loops
 
 
