@@ -22,7 +22,7 @@ DISPATCHES = {
     "sort_pairs": (1, lambda on: va.sort_pairs(words, floats, **on)),
     "top_k": (1, lambda on: va.top_k(words, 10, **on)),
     "compact": (1, lambda on: va.compact(words, words < 2**31, **on)),
-    "unique": (2, lambda on: va.unique(words, **on)),
+    "unique": (1, lambda on: va.unique(words, **on)),
     "searchsorted": (1, lambda on: va.searchsorted(np.sort(words), words, **on)),
     "bincount": (1, lambda on: va.bincount(words & 255, **on)),
     "histogram": (1, lambda on: va.histogram(floats, 64, **on)),

@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vyre_algorithms.arguments import Array, Backend, array_of, function, known, of_kind, type_of, vector
+from vyre_algorithms.arguments import Array, Backend, array_of, contiguous, function, known, of_kind, type_of, vector
 from vyre_algorithms.launches import Recorder, joined, launch, mapped, run_graph, runs_loops, with_grid, zeros_beside
 from vyre_algorithms.monoids import reduction_of
 from vyre_algorithms.move import gather, scatter, take
-from vyre_algorithms.order import bits_of, bits_type
+from vyre_algorithms.order import KeyOrder, bits_of, bits_type
 from vyre_algorithms.scans import record_scan, scan
-from vyre_algorithms.sorts import argsort, sort
+from vyre_algorithms.sorts import argsort, sort, sort_serially
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import Array as Buffer, DType, LengthOf, Program, ProgramBuilder, Value, program, u32
 from vyre_foundation.build import Operand
@@ -162,8 +162,12 @@ def unique(x: object, /, *, backend: Backend = None) -> Array:
     Raises:
         InvalidInput: An argument is of another kind.
     """
-    ordered = sort(array_of(x).reshape(-1), backend=backend)
-    return choose(_where_new, [ordered], backend)
+    array = array_of(x).reshape(-1)
+    if isinstance(array, np.ndarray) and 0 < array.size <= FEW:
+        dtype = type_of(array)
+        found = launch(_unique_few(dtype), {"keys": bits_of(contiguous(array), dtype)}, 1, backend)
+        return _first(found).view(dtype.numpy)
+    return choose(_where_new, [sort(array, backend=backend)], backend)
 
 
 def unique_all(x: object, /, *, backend: Backend = None) -> Unique:
@@ -255,8 +259,14 @@ def choose(choice: Choice, arrays: list[Array], backend: Backend, *, has_places:
     else:
         parts = _parts(sizes[0], runs_loops(arrays, backend))
         found = run_graph(_record_choice, (choice, dtypes, has_places, sizes, parts), given, backend, is_short=True)
-    chosen = found["chosen"][: int(found["number"].item())]
+    chosen = _first(found)
     return chosen if has_places else chosen.view(dtypes[0].numpy)
+
+
+def _first(found: dict[str, Array]) -> Array:
+    """The elements that were chosen, which the others of the output follow."""
+    chosen: Array = found["chosen"][: int(found["number"].item())]
+    return chosen
 
 
 class _Parts(NamedTuple):
@@ -306,14 +316,33 @@ def _choose_few(choice: Choice, dtypes: tuple[DType, ...], has_places: bool) -> 
     with program("choose_few", 1) as p:
         sources = [Elements(p.read(f"x{n}", bits_type(dtype)), dtype) for n, dtype in enumerate(dtypes)]
         chosen = p.write("chosen", u32 if has_places else bits_type(dtypes[0]), LengthOf("x0"))
-        number, place = p.write("number", u32, 1), p.var(0, u32)
-        with p.range(sources[0].buffer.length) as k:
-            is_chosen = p.let(choice(sources, k))
-            # Without a branch: the next chosen element takes the place of one that is not.
-            chosen[place] = k if has_places else sources[0].buffer[k]
-            place += is_chosen.cast(u32)
-        number[0] = place
+        _choose_serially(p, choice, sources, chosen, has_places=has_places)
     return p.build()
+
+
+@lru_cache(maxsize=64)
+def _unique_few(dtype: DType) -> Program:
+    """The different elements of a small array, by one invocation."""
+    with program("unique_few", 1) as p:
+        keys = p.read("keys", bits_type(dtype))
+        chosen = p.write("chosen", keys.dtype, LengthOf("keys"))
+        ordered = p.scratch("ordered", keys.dtype, LengthOf("keys"))
+        sort_serially(p, keys, ordered, KeyOrder.of(dtype))
+        _choose_serially(p, _where_new, [Elements(ordered, dtype)], chosen)
+    return p.build()
+
+
+def _choose_serially(
+    p: ProgramBuilder, choice: Choice, sources: Sequence[Elements], chosen: Buffer, *, has_places: bool = False
+) -> None:
+    """Have one invocation write the chosen elements, or their indices, and their number."""
+    number, place = p.write("number", u32, 1), p.var(0, u32)
+    with p.range(sources[0].buffer.length) as k:
+        is_chosen = p.let(choice(sources, k))
+        # Without a branch: the next chosen element takes the place of one that is not.
+        chosen[place] = k if has_places else sources[0].buffer[k]
+        place += is_chosen.cast(u32)
+    number[0] = place
 
 
 @lru_cache(maxsize=256)
