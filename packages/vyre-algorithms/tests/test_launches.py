@@ -16,6 +16,9 @@ floats = words.astype(np.float32)
 matrix = floats.reshape(32, 32)
 DISPATCHES = {
     "sum": (1, lambda on: va.sum(floats, **on)),
+    "mean": (1, lambda on: va.mean(floats, **on)),
+    "mean of rows": (1, lambda on: va.mean(matrix, 1, **on)),
+    "mean of columns": (1, lambda on: va.mean(matrix, 0, **on)),
     "exact_sum": (1, lambda on: va.exact_sum(floats, **on)),
     "scan": (1, lambda on: va.scan(words, dtype=np.uint32, **on)),
     "sort": (1, lambda on: va.sort(words, **on)),
@@ -36,6 +39,8 @@ many = random.integers(0, 2**32, 1 << 20, dtype=np.uint32)
 large = many[: 96 * 96].reshape(96, 96)
 OF_MANY = {
     "compact": (3, lambda on: va.compact(many, many < 2**31, **on)),
+    "sum": (2, lambda on: va.sum(many, **on)),
+    "mean": (2, lambda on: va.mean(many, **on)),
     "matmul": (2, lambda on: va.matmul(large, large, **on)),
     "matmul of few rows": (1, lambda on: va.matmul(large[:95], large, **on)),
     "matmul of few columns": (1, lambda on: va.matmul(large, large[:, :15], **on)),
