@@ -28,7 +28,7 @@ LONG_CHUNK, LONG_CHUNKS = 1 << 11, 1 << 11
 """Elements at least, and invocations at most, where a worker runs one invocation after the other."""
 AT_ONCE = 8
 """Elements that are written without a look at the end of the chunk's places."""
-ROUNDS = 4
+BATCHES = 4
 """How often it is found out how many elements may be written so."""
 SPARSE = 8
 """Elements for each chosen one from which a branch is predicted well."""
@@ -380,7 +380,7 @@ def _write(choice: Choice, dtypes: tuple[DType, ...], has_places: bool, parts: _
             chosen[place] = k if has_places else sources[0].buffer[k]
             place += 1
         with p.else_():
-            with p.range(ROUNDS):
+            with p.range(BATCHES):
                 here = p.let(begin.get())
                 free = least(least(last - here, end - place), parts.chunk)
                 sure = p.let(free // AT_ONCE * AT_ONCE)
