@@ -21,6 +21,13 @@ def test_masks(backend, size):
     assert number == mask.sum()
 
 
+@pytest.mark.parametrize("share", [0, 0.01, 0.12, 0.3, 0.9, 1])
+def test_masks_of_any_density(backend, share):
+    x, mask = data("u4", 10_001), np.random.default_rng(2).random(10_001) < share
+    mask[2048:4096] = ~mask[2048:4096]
+    same(va.compact(x, mask, backend=backend), x[mask])
+
+
 @pytest.mark.parametrize("dtype", TYPES)
 def test_every_type(dtype):
     x, mask = data(dtype, 700), data("?", 700)

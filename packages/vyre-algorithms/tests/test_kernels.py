@@ -48,6 +48,18 @@ def test_products_of_integers(backend, shape):
     same(va.matmul(a, b, backend=backend), a @ b)
 
 
+def test_the_order_of_products_in_strips():
+    a, b = data("f4", (101, 5)), data("f4", (5, 19), seed=2)
+    same(va.matmul(a, b, backend="cpu"), fused(a, b))
+
+
+@pytest.mark.parametrize("dtype", ["i1", "i4", "u8"])
+@pytest.mark.parametrize("shape", [((96, 9), (9, 16)), ((100, 7), (7, 33)), ((2, 1, 97, 3), (3, 3, 20))])
+def test_products_in_strips(shape, dtype):
+    a, b = data(dtype, shape[0]), data(dtype, shape[1], seed=2)
+    same(va.matmul(a, b, backend="cpu"), a @ b)
+
+
 def test_products_of_small_types():
     a, b = data("i1", (20, 300)), data("i1", (300, 10), seed=2)
     same(va.matmul(a, b, dtype=np.int32, backend="cpu"), a.astype("i4") @ b.astype("i4"))

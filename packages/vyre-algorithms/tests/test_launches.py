@@ -16,13 +16,16 @@ floats = words.astype(np.float32)
 matrix = floats.reshape(32, 32)
 DISPATCHES = {
     "sum": (1, lambda on: va.sum(floats, **on)),
+    "mean": (1, lambda on: va.mean(floats, **on)),
+    "mean of rows": (1, lambda on: va.mean(matrix, 1, **on)),
+    "mean of columns": (1, lambda on: va.mean(matrix, 0, **on)),
     "exact_sum": (1, lambda on: va.exact_sum(floats, **on)),
     "scan": (1, lambda on: va.scan(words, dtype=np.uint32, **on)),
     "sort": (1, lambda on: va.sort(words, **on)),
     "sort_pairs": (1, lambda on: va.sort_pairs(words, floats, **on)),
     "top_k": (1, lambda on: va.top_k(words, 10, **on)),
     "compact": (1, lambda on: va.compact(words, words < 2**31, **on)),
-    "unique": (2, lambda on: va.unique(words, **on)),
+    "unique": (1, lambda on: va.unique(words, **on)),
     "searchsorted": (1, lambda on: va.searchsorted(np.sort(words), words, **on)),
     "bincount": (1, lambda on: va.bincount(words & 255, **on)),
     "histogram": (1, lambda on: va.histogram(floats, 64, **on)),
@@ -30,6 +33,28 @@ DISPATCHES = {
     "fft": (3, lambda on: va.fft(floats.astype(np.complex64), **on)),
     "scan of rows": (1, lambda on: va.scan(matrix, dtype=np.float64, **on)),
 }
+
+
+many = random.integers(0, 2**32, 1 << 20, dtype=np.uint32)
+large = many[: 96 * 96].reshape(96, 96)
+OF_MANY = {
+    "compact": (3, lambda on: va.compact(many, many < 2**31, **on)),
+    "sum": (2, lambda on: va.sum(many, **on)),
+    "mean": (2, lambda on: va.mean(many, **on)),
+    "matmul": (2, lambda on: va.matmul(large, large, **on)),
+    "matmul of few rows": (1, lambda on: va.matmul(large[:95], large, **on)),
+    "matmul of few columns": (1, lambda on: va.matmul(large, large[:, :15], **on)),
+}
+
+
+@pytest.mark.parametrize("name", OF_MANY)
+def test_many_elements_take_few_dispatches(name):
+    dispatches, call = OF_MANY[name]
+    backend = backend_for("cpu")
+    call({"backend": backend})
+    before = backend.backend_metric_snapshot()
+    call({"backend": backend})
+    assert backend.backend_metric_snapshot()["dispatches"] - before["dispatches"] == dispatches
 
 
 @pytest.mark.parametrize("name", DISPATCHES)

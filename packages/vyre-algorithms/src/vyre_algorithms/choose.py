@@ -9,22 +9,29 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vyre_algorithms.arguments import Array, Backend, array_of, function, known, of_kind, type_of, vector
-from vyre_algorithms.launches import Recorder, joined, launch, mapped, run_graph, zeros_beside
+from vyre_algorithms.arguments import Array, Backend, array_of, contiguous, function, known, of_kind, type_of, vector
+from vyre_algorithms.launches import Recorder, joined, launch, mapped, run_graph, runs_loops, with_grid, zeros_beside
 from vyre_algorithms.monoids import reduction_of
 from vyre_algorithms.move import gather, scatter, take
-from vyre_algorithms.order import bits_of, bits_type
+from vyre_algorithms.order import KeyOrder, bits_of, bits_type
 from vyre_algorithms.scans import record_scan, scan
-from vyre_algorithms.sorts import argsort, sort
+from vyre_algorithms.sorts import argsort, sort, sort_serially
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import Array as Buffer, DType, LengthOf, Program, ProgramBuilder, Value, program, u32
 from vyre_foundation.build import Operand
 from vyre_foundation.dtype import bool_, i64
 from vyre_foundation.functions import is_nan, min as least, ne, not_
 
-CHUNK = 256
-"""Elements of an invocation."""
-GROUP = 64
+CHUNK, GROUP = 256, 64
+"""Elements of an invocation, and invocations of a workgroup."""
+LONG_CHUNK, LONG_CHUNKS = 1 << 11, 1 << 11
+"""Elements at least, and invocations at most, where a worker runs one invocation after the other."""
+AT_ONCE = 8
+"""Elements that are written without a look at the end of the chunk's places."""
+BATCHES = 4
+"""How often it is found out how many elements may be written so."""
+SPARSE = 8
+"""Elements for each chosen one from which a branch is predicted well."""
 FEW = 4096
 """Elements from which one invocation chooses: more launches would take longer."""
 
@@ -155,8 +162,12 @@ def unique(x: object, /, *, backend: Backend = None) -> Array:
     Raises:
         InvalidInput: An argument is of another kind.
     """
-    ordered = sort(array_of(x).reshape(-1), backend=backend)
-    return choose(_where_new, [ordered], backend)
+    array = array_of(x).reshape(-1)
+    if isinstance(array, np.ndarray) and 0 < array.size <= FEW:
+        dtype = type_of(array)
+        found = launch(_unique_few(dtype), {"keys": bits_of(contiguous(array), dtype)}, 1, backend)
+        return _first(found).view(dtype.numpy)
+    return choose(_where_new, [sort(array, backend=backend)], backend)
 
 
 def unique_all(x: object, /, *, backend: Backend = None) -> Unique:
@@ -246,28 +257,57 @@ def choose(choice: Choice, arrays: list[Array], backend: Backend, *, has_places:
     if sizes[0] <= FEW:
         found = launch(_choose_few(choice, dtypes, has_places), given, 1, backend)
     else:
-        found = run_graph(_record_choice, (choice, dtypes, has_places, sizes), given, backend, is_short=True)
-    chosen = found["chosen"][: int(found["number"].item())]
+        parts = _parts(sizes[0], runs_loops(arrays, backend))
+        found = run_graph(_record_choice, (choice, dtypes, has_places, sizes, parts), given, backend, is_short=True)
+    chosen = _first(found)
     return chosen if has_places else chosen.view(dtypes[0].numpy)
 
 
+def _first(found: dict[str, Array]) -> Array:
+    """The elements that were chosen, which the others of the output follow."""
+    chosen: Array = found["chosen"][: int(found["number"].item())]
+    return chosen
+
+
+class _Parts(NamedTuple):
+    """How elements are divided: `chunk` of them for an invocation, and `group` invocations for a workgroup."""
+
+    chunk: int
+    group: int
+
+
+def _parts(size: int, is_serial: bool) -> _Parts:
+    """Few long chunks where invocations run one after the other: the scan of their counts is one launch then."""
+    if not is_serial:
+        return _Parts(CHUNK, GROUP)
+    return _Parts(max(LONG_CHUNK, 1 << (-(-size // LONG_CHUNKS) - 1).bit_length()), 1)
+
+
 def _record_choice(
-    graph: Recorder, choice: Choice, dtypes: tuple[DType, ...], has_places: bool, sizes: tuple[int, ...]
+    graph: Recorder,
+    choice: Choice,
+    dtypes: tuple[DType, ...],
+    has_places: bool,
+    sizes: tuple[int, ...],
+    parts: _Parts,
 ) -> None:
     given = {f"x{n}": graph.input(f"x{n}", bits_type(dtype), sizes[n]) for n, dtype in enumerate(dtypes)}
-    counts = graph.dispatch(_count(choice, dtypes), given)["counts"]
-    (starts,) = record_scan(graph, reduction_of("sum", u32, u32), [counts], len(counts), True)
-    write = _write(choice, dtypes, has_places)
-    found = graph.dispatch(write, {**given, "starts": starts}, invocations=len(counts))
-    graph.output("number", starts[len(starts) - 1 :])
+    number = -(-sizes[0] // parts.chunk) + 1
+    grid = with_grid(-(-number // parts.group))
+    counts = graph.dispatch(_count(choice, dtypes, parts), given, config=grid)["counts"]
+    (starts,) = record_scan(graph, reduction_of("sum", u32, u32), [counts], number, True)
+    write = _write(choice, dtypes, has_places, parts)
+    found = graph.dispatch(write, {**given, "starts": starts}, config=grid)
+    graph.output("number", starts[number - 1 :])
     graph.output("chosen", found["chosen"])
 
 
-def _chunk(p: ProgramBuilder, dtypes: tuple[DType, ...]) -> tuple[list[Elements], Value, Value]:
+def _chunk(p: ProgramBuilder, dtypes: tuple[DType, ...], chunk: int) -> tuple[list[Elements], Value, Value]:
     """The arrays, and the bounds of the chunk of an invocation."""
     sources = [Elements(p.read(f"x{n}", bits_type(dtype)), dtype) for n, dtype in enumerate(dtypes)]
-    first = p.let(p.global_id(0) * CHUNK)
-    return sources, first, p.let(least(first + CHUNK, sources[0].buffer.length))
+    length = sources[0].buffer.length
+    first = p.let(least(p.global_id(0) * chunk, length))
+    return sources, first, p.let(least(first + chunk, length))
 
 
 @lru_cache(maxsize=256)
@@ -276,22 +316,41 @@ def _choose_few(choice: Choice, dtypes: tuple[DType, ...], has_places: bool) -> 
     with program("choose_few", 1) as p:
         sources = [Elements(p.read(f"x{n}", bits_type(dtype)), dtype) for n, dtype in enumerate(dtypes)]
         chosen = p.write("chosen", u32 if has_places else bits_type(dtypes[0]), LengthOf("x0"))
-        number, place = p.write("number", u32, 1), p.var(0, u32)
-        with p.range(sources[0].buffer.length) as k:
-            is_chosen = p.let(choice(sources, k))
-            # Without a branch: the next chosen element takes the place of one that is not.
-            chosen[place] = k if has_places else sources[0].buffer[k]
-            place += is_chosen.cast(u32)
-        number[0] = place
+        _choose_serially(p, choice, sources, chosen, has_places=has_places)
     return p.build()
 
 
+@lru_cache(maxsize=64)
+def _unique_few(dtype: DType) -> Program:
+    """The different elements of a small array, by one invocation."""
+    with program("unique_few", 1) as p:
+        keys = p.read("keys", bits_type(dtype))
+        chosen = p.write("chosen", keys.dtype, LengthOf("keys"))
+        ordered = p.scratch("ordered", keys.dtype, LengthOf("keys"))
+        sort_serially(p, keys, ordered, KeyOrder.of(dtype))
+        _choose_serially(p, _where_new, [Elements(ordered, dtype)], chosen)
+    return p.build()
+
+
+def _choose_serially(
+    p: ProgramBuilder, choice: Choice, sources: Sequence[Elements], chosen: Buffer, *, has_places: bool = False
+) -> None:
+    """Have one invocation write the chosen elements, or their indices, and their number."""
+    number, place = p.write("number", u32, 1), p.var(0, u32)
+    with p.range(sources[0].buffer.length) as k:
+        is_chosen = p.let(choice(sources, k))
+        # Without a branch: the next chosen element takes the place of one that is not.
+        chosen[place] = k if has_places else sources[0].buffer[k]
+        place += is_chosen.cast(u32)
+    number[0] = place
+
+
 @lru_cache(maxsize=256)
-def _count(choice: Choice, dtypes: tuple[DType, ...]) -> Program:
+def _count(choice: Choice, dtypes: tuple[DType, ...], parts: _Parts) -> Program:
     """The number of chosen elements of each chunk, and 0 last, which the scan makes their sum."""
-    with program("choose_count", GROUP) as p:
-        sources, first, last = _chunk(p, dtypes)
-        counts = p.write("counts", u32, LengthOf("x0", over=CHUNK, plus=1))
+    with program("choose_count", parts.group) as p:
+        sources, first, last = _chunk(p, dtypes, parts.chunk)
+        counts = p.write("counts", u32, LengthOf("x0", over=parts.chunk, plus=1))
         number = p.var(0, u32)
         with p.range(first, last) as k:
             number += choice(sources, k).cast(u32)
@@ -300,17 +359,38 @@ def _count(choice: Choice, dtypes: tuple[DType, ...]) -> Program:
 
 
 @lru_cache(maxsize=256)
-def _write(choice: Choice, dtypes: tuple[DType, ...], has_places: bool) -> Program:
-    """The chosen elements, or their indices, from where the scanned counts say."""
-    with program("choose_write", GROUP) as p:
-        sources, first, last = _chunk(p, dtypes)
+def _write(choice: Choice, dtypes: tuple[DType, ...], has_places: bool, parts: _Parts) -> Program:
+    """The chosen elements, or their indices, from where the scanned counts say.
+
+    The next chosen element takes the place of one that is not: without a branch that CPUs cannot predict. An element
+    needs one place at most, so as many as there are places left are written without a look at each.
+    """
+    with program("choose_write", parts.group) as p:
+        sources, first, last = _chunk(p, dtypes, parts.chunk)
         starts = p.read("starts", u32)
         chosen = p.write("chosen", u32 if has_places else bits_type(dtypes[0]), LengthOf("x0"))
         place, end = p.var(starts[p.global_id(0)]), p.let(starts[p.global_id(0) + 1])
-        with p.range(first, last) as k:
-            with p.if_(place >= end):
-                p.break_()
-            # The next chosen element takes the place of one that is not: without a branch that CPUs cannot predict.
+        begin = p.var(first)
+
+        def write(k: Value) -> None:
             chosen[place] = k if has_places else sources[0].buffer[k]
-            place += choice(sources, k).cast(u32)
+            place.set(place + choice(sources, k).cast(u32))
+
+        with p.if_((end - place) * SPARSE <= last - first), p.range(first, last) as k, p.if_(choice(sources, k)):
+            chosen[place] = k if has_places else sources[0].buffer[k]
+            place += 1
+        with p.else_():
+            with p.range(BATCHES):
+                here = p.let(begin.get())
+                free = least(least(last - here, end - place), parts.chunk)
+                sure = p.let(free // AT_ONCE * AT_ONCE)
+                with p.range(0, sure, AT_ONCE) as k:
+                    for n in range(AT_ONCE):
+                        write(p.let(here + k + n))
+                begin.set(here + sure)
+            rest = p.let(begin.get())
+            with p.range(0, least(last - rest, parts.chunk)) as k:
+                with p.if_(place >= end):
+                    p.break_()
+                write(p.let(rest + k))
     return p.build()

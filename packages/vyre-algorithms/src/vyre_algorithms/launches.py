@@ -5,7 +5,7 @@ Over ranges of a graph that is being recorded, they become nodes of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -17,12 +17,11 @@ from vyre_driver.arrays.array import allocate
 from vyre_driver.arrays.dispatch import backend_of, dispatch_device_arrays
 from vyre_driver.arrays.make import array as array_on
 from vyre_driver.backend.config import DEFAULT_CONFIG
-from vyre_driver.device.profile import Extent
+from vyre_driver.device.profile import DeviceProfile, Extent
 from vyre_driver.errors import InvalidInput
 from vyre_driver.graph.nodes import Graph
 from vyre_driver.graph.record import GraphRecorder
 from vyre_driver.graph.recorded import RecordedRange
-from vyre_driver.plan.launch import grid_of_invocations
 from vyre_foundation import DType, Program, Value, program
 
 PLANS = 32
@@ -55,7 +54,7 @@ def _launch_elsewhere(
     if RecordedRange in kinds:
         return record(_recorder(arrays, backend), program, arrays, config)
     if DeviceArray in kinds:
-        return dict(dispatch_device_arrays(_where(arrays, backend), program, arrays, config))
+        return dict(dispatch_device_arrays(_where(arrays.values(), backend), program, arrays, config))
     return backend_for(backend).dispatch_arrays(program, arrays, config)
 
 
@@ -86,8 +85,8 @@ def run_graph(
         inlined = InlinedGraph(_recorder(arrays, backend), arrays)
         make(inlined, *parameters)
         return inlined.outputs
-    is_on_device, where = DeviceArray in kinds, _where(arrays, backend)
-    if is_on_device or (is_short and _shares_host_memory(where)):
+    is_on_device, where = DeviceArray in kinds, _where(arrays.values(), backend)
+    if is_on_device or (is_short and _profile(where).shares_host_memory):
         immediate = ImmediateGraph(where, arrays, is_on_device=is_on_device)
         make(immediate, *parameters)
         return immediate.outputs
@@ -109,13 +108,23 @@ def run_loop(
         }
         return dict(recorder.call(_recorded(make, parameters), ranges))
     given = {name: np.asarray(array) for name, array in arrays.items()}
-    return _compiled(make, parameters, _where(arrays, backend)).run(given)
+    return _compiled(make, parameters, _where(arrays.values(), backend)).run(given)
+
+
+def runs_loops(arrays: Sequence[object], backend: Backend) -> bool:
+    """Whether a worker runs the invocations of a workgroup one after the other, where programs over arrays run.
+
+    False for ranges of a graph, which may run anywhere.
+    """
+    if any(isinstance(array, RecordedRange) for array in arrays):
+        return False
+    return _profile(_where(arrays, backend)).workgroups_are_loops
 
 
 @lru_cache(maxsize=16)
-def _shares_host_memory(backend: VyreBackend) -> bool:
+def _profile(backend: VyreBackend) -> DeviceProfile:
     """Asked once: a profile is made under the lock of the device."""
-    return backend.device_profile().shares_host_memory
+    return backend.device_profile()
 
 
 @lru_cache(maxsize=PLANS)
@@ -130,8 +139,8 @@ def _recorded(make: Callable[..., None], parameters: tuple[Hashable, ...]) -> Gr
     return graph.build()
 
 
-def _where(arrays: Mapping[str, object], backend: Backend) -> VyreBackend:
-    held = backend_of(arrays.values()) if backend is None else None
+def _where(arrays: Iterable[object], backend: Backend) -> VyreBackend:
+    held = backend_of(arrays) if backend is None else None
     return backend_for(backend) if held is None else held
 
 
@@ -179,11 +188,8 @@ class InlinedGraph:
         /,
         *,
         config: DispatchConfig = DEFAULT_CONFIG,
-        invocations: int | Sequence[int] | None = None,
     ) -> dict[str, Array]:
         """The outputs of a program by name."""
-        if invocations is not None:
-            config = config.replace(grid_override=grid_of_invocations(program, invocations, config))
         return record(self.recorder, program, arrays, config)
 
     def output(self, name: str, source: Array) -> None:
@@ -209,11 +215,8 @@ class ImmediateGraph:
         /,
         *,
         config: DispatchConfig = DEFAULT_CONFIG,
-        invocations: int | Sequence[int] | None = None,
     ) -> dict[str, Array]:
         """The outputs of a program by name."""
-        if invocations is not None:
-            config = config.replace(grid_override=grid_of_invocations(program, invocations, config))
         if self.is_on_device:
             return dict(dispatch_device_arrays(self.backend, program, arrays, config))
         return self.backend.dispatch_arrays(program, arrays, config)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from vyre_algorithms.arguments import (
     type_of,
     vector,
 )
-from vyre_algorithms.launches import beside, broadcast, joined, launch, words, zeros_beside
+from vyre_algorithms.launches import beside, broadcast, joined, launch, runs_loops, words, zeros_beside
 from vyre_algorithms.move import gather, offsets_of, places_of
 from vyre_algorithms.order import bits_of, bits_type
 from vyre_algorithms.search import searchsorted
@@ -33,8 +34,8 @@ from vyre_foundation import DType, LengthOf, Program, Value, program, u32
 from vyre_foundation.dtype import bool_, f32
 from vyre_foundation.functions import fma, min as least
 
-ROWS = 8
-"""The rows of a product that an invocation computes."""
+STRIPS_FROM = 96
+"""Rows of a product from which a copy of the right matrix in strips takes less time than it saves."""
 TILE = 16
 GROUP = 64
 
@@ -83,11 +84,46 @@ def matmul(
         "a": broadcast(left, (*stack, m, k)).reshape(-1),
         "b": broadcast(right, (*stack, k, n)).reshape(-1),
         "shape": words(m, k, n),
-        "slots": zeros_beside(left, (size,), bool_),
     }
-    grid = (-(-m // ROWS), -(-n // _columns(state)), size // (m * n))
-    found = launch(_product(kind, state), given, grid, backend)["out"].reshape(shape)
-    return delivered(found.astype(result.numpy, copy=False), out)
+    tile = _tile(state, m, n, runs_loops([left, right], backend))
+    found = _multiplied(given, kind, state, tile, backend)
+    return delivered(found.reshape(shape).astype(result.numpy, copy=False), out)
+
+
+class _Tile(NamedTuple):
+    """What a workgroup computes of a product: `rows` of each invocation, and as many `columns` as it has of them.
+
+    With `has_strips` it reads the right matrix from a copy in which its columns are side by side in all rows.
+    """
+
+    rows: int
+    columns: int
+    has_strips: bool
+
+
+def _tile(state: DType, m: int, n: int, is_serial: bool) -> _Tile:
+    """Where invocations run one after the other, six rows of two vectors of 256 bits: 12 of the 16 registers for them.
+
+    A row of a matrix is a step between pages of memory and between the same few lines of a cache, a row of a strip is
+    one line. Other devices have registers for more, and lanes that read a row of a matrix together.
+    """
+    narrow = 16 if state.size <= 4 else 8
+    if is_serial and m >= STRIPS_FROM and n >= narrow:
+        return _Tile(6, narrow, True)
+    return _Tile(8, 4 * narrow, False)
+
+
+def _multiplied(given: dict[str, Array], kind: DType, state: DType, tile: _Tile, backend: Backend) -> Array:
+    """The products of stacks of matrices ``a`` and ``b``, of the shapes (m, k) and (k, n)."""
+    m, k, n = given["shape"].tolist()
+    number, strips = given["a"].size // (m * k), -(-n // tile.columns)
+    if tile.has_strips:
+        slots = zeros_beside(given["b"], (number * strips * k * tile.columns,), bool_)
+        copied = {"b": given["b"], "shape": given["shape"], "slots": slots}
+        strips_of_b = launch(_strips(kind, tile.columns), copied, (k, strips, number), backend)["strips"]
+        given = {**given, "b": strips_of_b}
+    given = {**given, "slots": zeros_beside(given["a"], (number * m * n,), bool_)}
+    return launch(_product(kind, state, tile), given, (-(-m // tile.rows), strips, number), backend)["out"]
 
 
 def _stack(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
@@ -289,33 +325,47 @@ def _added(state: DType, total: Value, a: Value, b: Value) -> Value:
 
 
 @lru_cache(maxsize=64)
-def _product(kind: DType, state: DType) -> Program:
+def _strips(kind: DType, columns: int) -> Program:
+    """The matrices ``b`` in strips of columns, each with all its rows behind each other; the last repeats a column."""
+    with program("matmul_strips", columns) as p:
+        b, shape = p.read("b", kind), p.uniform("shape", u32, 3)
+        p.read("slots", bool_)
+        strips = p.write("strips", kind, LengthOf("slots"))
+        n, depth = p.let(shape[2]), p.num_workgroups(0)
+        row, strip, stack = p.workgroup_id(0), p.workgroup_id(1), p.workgroup_id(2)
+        column = p.let(least(strip * columns + p.local_id(0), n - 1))
+        there = p.let((stack * p.num_workgroups(1) + strip) * depth + row)
+        strips[there * columns + p.local_id(0)] = b[(stack * depth + row) * n + column]
+    return p.build()
+
+
+@lru_cache(maxsize=64)
+def _product(kind: DType, state: DType, tile: _Tile) -> Program:
     """A tile of the product: neighbours in x have neighbouring columns, and consecutive workgroups the same ones."""
-    wide = _columns(state)
-    with program("matmul", wide) as p:
+    with program("matmul", tile.columns) as p:
         a, b, shape = p.read("a", kind), p.read("b", kind), p.uniform("shape", u32, 3)
         p.read("slots", bool_)
         out = p.write("out", state, LengthOf("slots"))
         m, n = p.let(shape[0]), p.let(shape[2])
-        stack, rows = p.workgroup_id(2), (p.num_workgroups(0) - 1) * ROWS + 1  # m is not less
+        stack, rows = p.workgroup_id(2), (p.num_workgroups(0) - 1) * tile.rows + 1  # m is not less
         # Lengths and the grid bound it, so that estimates do: what is known to be short runs in the calling thread.
         depth = p.let(least(shape[1], a.length // (p.num_workgroups(2) * rows)))
-        left, top = p.let(p.workgroup_id(1) * wide + p.local_id(0)), p.let(p.workgroup_id(0) * ROWS)
-        of_a, of_b = p.let(stack * m * depth), p.let(stack * depth * n)
-        totals = [p.var(0, state) for _ in range(ROWS)]
+        left, top = p.let(p.workgroup_id(1) * tile.columns + p.local_id(0)), p.let(p.workgroup_id(0) * tile.rows)
+        of_a = p.let(stack * m * depth)
+        of_b, step = stack * depth * n + left, n
+        if tile.has_strips:
+            strip = stack * p.num_workgroups(1) + p.workgroup_id(1)
+            of_b, step = strip * depth * tile.columns + p.local_id(0), p.let(tile.columns, u32)
+        of_b = p.let(of_b)
+        totals = [p.var(0, state) for _ in range(tile.rows)]
         with p.range(0, depth) as k:
-            right = p.let(b[of_b + k * n + left])
+            right = p.let(b[of_b + k * step])
             for row, total in enumerate(totals):
                 total.set(_added(state, total.get(), a[of_a + (top + row) * depth + k], right))
         for row, total in enumerate(totals):
             with p.if_((top + row < m) & (left < n)):
                 out[(stack * m + top + row) * n + left] = total
     return p.build()
-
-
-def _columns(state: DType) -> int:
-    """The columns of a workgroup of a product: four of the widest vectors that CPUs have."""
-    return 64 if state.size <= 4 else 32
 
 
 @lru_cache(maxsize=32)

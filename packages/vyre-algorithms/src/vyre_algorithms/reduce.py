@@ -31,10 +31,10 @@ from vyre_algorithms.launches import GROUP, beside, launch, mapped, zeros_beside
 from vyre_algorithms.monoids import reduction_of, sum_type
 from vyre_algorithms.move import offsets_of
 from vyre_algorithms.segments import reduce_segments
-from vyre_algorithms.tree import reduce_axis, reduce_sequence
+from vyre_algorithms.tree import Mean, Reduction, reduce_axis, reduce_sequence
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import DType, Program, Value, constant, program, select, u32
-from vyre_foundation.dtype import bf16, bool_, f16, f32, f64, i64
+from vyre_foundation.dtype import bool_, f32, f64, i64
 
 SIDE_BY_SIDE = 16
 """Sequences that must lie side by side to be read where they are; fewer are moved to be rows."""
@@ -92,13 +92,7 @@ def mean(
     array = array_of(x)
     own = type_of(array)
     result = own if own.is_float else f64
-    state = f32 if result.bits == 16 else result
-    number = math.prod(array.shape[n] for n in axes_of(axis, array.ndim))
-    total = _reduced("sum", array, axis, state, keepdims, None, backend)
-    sums = np.asarray(total) if isinstance(total, np.generic) else total
-    divide = _quotient_f16 if result is f16 else _quotient_bf16 if result is bf16 else _quotient
-    found = mapped(divide, result, [sums.reshape(-1), beside(array, np.full(1, number, state.numpy))], backend)
-    return delivered(found.reshape(sums.shape), out)
+    return _reduced("mean", array, axis, result, keepdims, out, backend)
 
 
 def prod(
@@ -322,8 +316,8 @@ def _reduced(
     if len(axes) == array.ndim or array.ndim == 1:
         sequence = contiguous(array).reshape(-1)
         if sequence.size:
-            kind = reduction_of(operation, type_of(array), result)
-            found = _finished(operation, reduce_sequence(kind, [sequence], backend), array, result)
+            kind, mean = _kind(operation, type_of(array), result, sequence.size)
+            found = _finished(operation, reduce_sequence(kind, [sequence], backend, mean), array, result)
         else:
             found = _of_nothing(operation, array, result, 1)
         shape: tuple[int, ...] = ()
@@ -335,14 +329,24 @@ def _reduced(
         if array.size:
             if inner < SIDE_BY_SIDE:
                 array, inner = array.transpose(*left, *axes), 1
-            kind, flat = reduction_of(operation, type_of(array), result), contiguous(array).reshape(-1)
-            states = reduce_axis(kind, [flat], number // inner, length, inner, backend)
+            (kind, mean), flat = _kind(operation, type_of(array), result, length), contiguous(array).reshape(-1)
+            states = reduce_axis(kind, [flat], number // inner, length, inner, backend, mean)
             found = _finished(operation, states, array, result)
         else:
             found = _of_no_elements(operation, array, result, number)
     if keepdims:
         shape = tuple(1 if n in axes else size for n, size in enumerate(whole))
     return delivered(found.reshape(shape), out)
+
+
+@lru_cache(maxsize=1024)
+def _kind(operation: str, dtype: DType, result: DType | None, length: int) -> tuple[Reduction, Mean | None]:
+    """What is combined, and what is made of the states in the end: a mean is a sum that is divided by the length."""
+    if operation != "mean":
+        return reduction_of(operation, dtype, result), None
+    assert result is not None
+    state = f32 if result.bits == 16 else result
+    return reduction_of("sum", dtype, state), Mean(result, np.full(1, length, state.numpy))
 
 
 def _of_segments(operation: str, array: Array, starts: Array, result: DType | None, backend: Backend) -> Array:
@@ -400,19 +404,8 @@ def _of_nothing(operation: str, array: Array, result: DType | None, number: int)
     if operation in _EXTREMES:
         needed = f"at least one element for {operation}"
         raise InvalidInput("x", needed=needed, got="none", fix="leave empty arrays and segments out")
-    return beside(array, np.full(number, operation in ("prod", "all"), _result_type(operation, array, result)))
-
-
-def _quotient(total: Value, number: Value) -> Value:
-    return total / number
-
-
-def _quotient_f16(total: Value, number: Value) -> Value:
-    return (total / number).cast(f16)
-
-
-def _quotient_bf16(total: Value, number: Value) -> Value:
-    return (total / number).cast(bf16)
+    value = np.nan if operation == "mean" else operation in ("prod", "all")
+    return beside(array, np.full(number, value, _result_type(operation, array, result)))
 
 
 def _behind(index: Value, start: Value) -> Value:

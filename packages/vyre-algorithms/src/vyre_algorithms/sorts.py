@@ -330,43 +330,55 @@ def _serial(order: KeyOrder, bits: DType, has_places: bool, descending: bool) ->
     """All passes over a small array by one invocation."""
     with program("sort_serial", 1) as p:
         keys = p.read("keys", bits)
-        held = u32 if has_places else bits
-        result = p.write("found", held, LengthOf("keys"))
-        passes = bits.bits // DIGIT
-        spares = [p.scratch(f"spare{n}", held, LengthOf("keys")) for n in range(min(2, passes - 1))]
-        starts = p.private("starts", u32, DIGITS)
-
-        def digit(element: Value, shift: int) -> Value:
-            key = order.key(keys[element] if has_places else element, descending=descending)
-            return (key >> shift).cast(u32) & (DIGITS - 1)
-
-        def element_at(source: Buffer | None, k: Value) -> Value:
-            if source is None:
-                return k if has_places else p.let(keys[k])
-            return p.let(source[k])
-
-        source: Buffer | None = None
-        for n in range(passes):
-            target = result if n == passes - 1 else spares[n % 2]
-            at = partial(element_at, source)
-            with p.range(DIGITS) as d:
-                starts[d] = 0
-            with p.range(keys.length) as k:
-                d = p.let(digit(at(k), n * DIGIT))
-                starts[d] = starts[d] + 1
-            before = p.var(0, u32)
-            with p.range(DIGITS) as d:
-                here = p.let(starts[d])
-                starts[d] = before
-                before += here
-            with p.range(keys.length) as k:
-                element = at(k)
-                d = p.let(digit(element, n * DIGIT))
-                place = p.let(starts[d])
-                target[place] = element
-                starts[d] = place + 1
-            source = target
+        result = p.write("found", u32 if has_places else bits, LengthOf("keys"))
+        sort_serially(p, keys, result, order, descending=descending, has_places=has_places)
     return p.build()
+
+
+def sort_serially(
+    p: ProgramBuilder,
+    keys: Buffer,
+    result: Buffer,
+    order: KeyOrder,
+    *,
+    descending: bool = False,
+    has_places: bool = False,
+) -> None:
+    """Have one invocation sort keys, or with `has_places` their indices, into a buffer of their number."""
+    passes = keys.dtype.bits // DIGIT
+    spares = [p.scratch(f"spare{n}", result.dtype, LengthOf("keys")) for n in range(min(2, passes - 1))]
+    starts = p.private("starts", u32, DIGITS)
+
+    def digit(element: Value, shift: int) -> Value:
+        key = order.key(keys[element] if has_places else element, descending=descending)
+        return (key >> shift).cast(u32) & (DIGITS - 1)
+
+    def element_at(source: Buffer | None, k: Value) -> Value:
+        if source is None:
+            return k if has_places else p.let(keys[k])
+        return p.let(source[k])
+
+    source: Buffer | None = None
+    for n in range(passes):
+        target = result if n == passes - 1 else spares[n % 2]
+        at = partial(element_at, source)
+        with p.range(DIGITS) as d:
+            starts[d] = 0
+        with p.range(keys.length) as k:
+            d = p.let(digit(at(k), n * DIGIT))
+            starts[d] = starts[d] + 1
+        before = p.var(0, u32)
+        with p.range(DIGITS) as d:
+            here = p.let(starts[d])
+            starts[d] = before
+            before += here
+        with p.range(keys.length) as k:
+            element = at(k)
+            d = p.let(digit(element, n * DIGIT))
+            place = p.let(starts[d])
+            target[place] = element
+            starts[d] = place + 1
+        source = target
 
 
 # ── by comparison ────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -17,9 +17,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property, lru_cache
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from vyre_algorithms.arguments import Array, Backend
+from vyre_algorithms.arguments import Array, Backend, HostArray
 from vyre_algorithms.launches import launch, words, zeros_beside
 from vyre_foundation import (
     Array as Buffer,
@@ -80,31 +80,56 @@ class Reduction:
         return replace(self, inputs=self.state, leaf=lambda values, _: tuple(values))
 
 
-def reduce_sequence(reduction: Reduction, arrays: Sequence[Array], backend: Backend) -> list[Array]:
-    """The state of one sequence, which is not empty, as arrays of one element."""
+class Mean(NamedTuple):
+    """What the launch that combines the last states makes of them: quotients of a type, by `number`, which is one.
+
+    The number has the type of the states.
+    """
+
+    dtype: DType
+    number: HostArray
+
+
+def reduce_sequence(
+    reduction: Reduction, arrays: Sequence[Array], backend: Backend, mean: Mean | None = None
+) -> list[Array]:
+    """The state of one sequence, which is not empty, as arrays of one element; with `mean` what that makes of it."""
     found = list(arrays)
     while True:
-        found = reduce_blocks(reduction, found, backend)
+        found = reduce_blocks(reduction, found, backend, mean)
         if found[0].size == 1:
             return found
         reduction = reduction.of_states
 
 
-def reduce_blocks(reduction: Reduction, arrays: Sequence[Array], backend: Backend) -> list[Array]:
+def reduce_blocks(
+    reduction: Reduction, arrays: Sequence[Array], backend: Backend, mean: Mean | None = None
+) -> list[Array]:
     """The states of the blocks of a sequence, which is not empty: an array for each value of the state.
 
-    The states of two sequences behind each other are those of the whole, if the first is whole blocks.
+    The states of two sequences behind each other are those of the whole, if the first is whole blocks. Of one block,
+    with `mean`, what that makes of its state.
     """
     given = {f"x{n}": array for n, array in enumerate(arrays)}
-    return list(launch(block_program(reduction), given, -(-arrays[0].size // BLOCK), backend).values())
+    blocks, quotient = -(-arrays[0].size // BLOCK), None
+    if mean is not None and blocks == 1:
+        quotient, given["number"] = mean
+    return list(launch(block_program(reduction, quotient=quotient), given, blocks, backend).values())
 
 
 def reduce_axis(
-    reduction: Reduction, arrays: Sequence[Array], outer: int, length: int, inner: int, backend: Backend
+    reduction: Reduction,
+    arrays: Sequence[Array],
+    outer: int,
+    length: int,
+    inner: int,
+    backend: Backend,
+    mean: Mean | None = None,
 ) -> list[Array]:
     """The states of the sequences along an axis, which are not empty: an array for each value of the state.
 
-    Element ``j`` of the sequence ``(o, c)`` is at ``(o * length + j) * inner + c``.
+    Element ``j`` of the sequence ``(o, c)`` is at ``(o * length + j) * inner + c``. With `mean`, what that makes of
+    the states.
     """
     found = list(arrays)
     while True:
@@ -114,7 +139,13 @@ def reduce_axis(
             "shape": words(length, inner),
             "slots": zeros_beside(found[0], (outer * blocks * inner,), bool_),
         }
-        made = block_program(reduction, SequenceLayout.ROWS) if inner == 1 else column_program(reduction)
+        quotient = None
+        if mean is not None and blocks == 1:
+            quotient, given["number"] = mean
+        if inner == 1:
+            made = block_program(reduction, SequenceLayout.ROWS, quotient)
+        else:
+            made = column_program(reduction, quotient)
         grid = -(-inner // COLUMNS) * blocks * outer
         found = list(launch(made, given, grid, backend).values())
         if blocks == 1:
@@ -123,16 +154,16 @@ def reduce_axis(
 
 
 @lru_cache(maxsize=1024)
-def column_program(reduction: Reduction) -> Program:
+def column_program(reduction: Reduction, quotient: DType | None = None) -> Program:
     """The states of blocks of sequences that lie side by side: an invocation combines all lanes of a block.
 
-    It reads row after row, so its lanes are arrays.
+    It reads row after row, so its lanes are arrays. A `quotient` is that of the states by ``number``, and its type.
     """
     with program(f"reduce_columns_{reduction.name}", COLUMNS) as p:
         sources = [p.read(f"x{n}", dtype) for n, dtype in enumerate(reduction.inputs)]
         shape = p.uniform("shape", u32, 2)
         p.read("slots", bool_)
-        results = [p.write(f"s{n}", dtype, LengthOf("slots")) for n, dtype in enumerate(reduction.state)]
+        results = _Results(p, reduction, LengthOf("slots"), quotient)
         length, inner = p.let(shape[0]), p.let(shape[1])
         tiles, blocks = p.let((inner + (COLUMNS - 1)) // COLUMNS), p.let((length + (BLOCK - 1)) // BLOCK)
         row, column = p.let(p.workgroup_id(0) // tiles), p.let(p.workgroup_id(0) % tiles * COLUMNS + p.local_id(0))
@@ -156,14 +187,18 @@ def column_program(reduction: Reduction) -> Program:
             for half in (32, 16, 8, 4, 2, 1):
                 with p.range(0, half) as lane:
                     combine(lane, tuple(memory[lane + half] for memory in lanes))
-            for result, memory in zip(results, lanes, strict=True):
-                result[row * inner + column] = memory[0]
+            results.store(row * inner + column, [memory[0] for memory in lanes])
     return p.build()
 
 
 @lru_cache(maxsize=1024)
-def block_program(reduction: Reduction, sequences: SequenceLayout = SequenceLayout.ONE) -> Program:
-    """The states ``s0``, ``s1``, … of the blocks of arrays ``x0``, ``x1``, … of elements."""
+def block_program(
+    reduction: Reduction, sequences: SequenceLayout = SequenceLayout.ONE, quotient: DType | None = None
+) -> Program:
+    """The states ``s0``, ``s1``, … of the blocks of arrays ``x0``, ``x1``, … of elements.
+
+    A `quotient` is that of the states by ``number``, and its type.
+    """
     with program(f"reduce_{reduction.name}", WIDTH) as p:
         sources = [p.read(f"x{n}", dtype) for n, dtype in enumerate(reduction.inputs)]
         block = p.workgroup_id(0)
@@ -183,7 +218,7 @@ def block_program(reduction: Reduction, sequences: SequenceLayout = SequenceLayo
             case SequenceLayout.ONE:
                 count = LengthOf("x0", over=BLOCK)
                 first, last = p.let(block * BLOCK), sources[0].length
-        results = [p.write(f"s{n}", dtype, count) for n, dtype in enumerate(reduction.state)]
+        results = _Results(p, reduction, count, quotient)
 
         def leaf(index: Value) -> State:
             return reduction.leaf([source[index] for source in sources], index if begin is None else index - begin)
@@ -199,9 +234,23 @@ def block_program(reduction: Reduction, sequences: SequenceLayout = SequenceLayo
                 assign(p, own, tuple(select(index < last, a, b) for a, b in zip(combined, values_of(own), strict=True)))
         memories = by_halves(p, reduction, [values_of(own) for _, own in lanes])
         with p.if_(p.local_id(0) == 0):
-            for result, memory in zip(results, memories, strict=True):
-                result[block] = memory[0]
+            results.store(block, [memory[0] for memory in memories])
     return p.build()
+
+
+class _Results:
+    """Where a program writes the states of blocks, or their quotients by ``number``."""
+
+    def __init__(self, p: ProgramBuilder, reduction: Reduction, count: LengthOf, quotient: DType | None) -> None:
+        self._divisor = None if quotient is None else p.uniform("number", reduction.state[0], 1)
+        types = reduction.state if quotient is None else (quotient,)
+        self._outputs = [p.write(f"s{n}", dtype, count) for n, dtype in enumerate(types)]
+
+    def store(self, index: Value, state: Sequence[Value]) -> None:
+        """Write those of one block."""
+        for output, value in zip(self._outputs, state, strict=True):
+            result = value if self._divisor is None else value / self._divisor[0]
+            output[index] = result if result.dtype is output.dtype else result.cast(output.dtype)
 
 
 def by_halves(p: ProgramBuilder, reduction: Reduction, own: Sequence[State], name: str = "lanes") -> list[Buffer]:
