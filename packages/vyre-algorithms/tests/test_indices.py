@@ -25,12 +25,14 @@ CHUNK = 1 << 21
 SUM = reduction_of("sum", f32, f32)
 BLOCKS = -(-LENGTH // scans.BLOCK)
 KEYS = (KeyOrder.UNSIGNED, u32, False, False, False, False, CHUNK)
+SHORT, LONG = (choose._parts(LENGTH, is_serial) for is_serial in (False, True))
 PROGRAMS = {
     "reduce": (tree.block_program(SUM), [LENGTH], tree.BLOCK),
     "exact sum": (exact._accumulate(f32, 1), [exact.MOST], tree.BLOCK),
     "totals of a scan": (scans.block_totals(SUM), [LENGTH], scans.BLOCK),
     "scan": (scans.run_scan(SUM), [LENGTH, BLOCKS * scans.LANES, BLOCKS], scans.BLOCK),
-    "count what is chosen": (choose._count(choose._where_new, (u32,)), [LENGTH], choose.CHUNK * choose.GROUP),
+    "count what is chosen": (choose._count(choose._where_new, (u32,), SHORT), [LENGTH], SHORT.chunk * SHORT.group),
+    "count, in loops": (choose._count(choose._where_new, (u32,), LONG), [LENGTH], LONG.chunk * LONG.group),
     "count digits": (sorts._count(*KEYS), [LENGTH, 1, 1], CHUNK),
 }
 
