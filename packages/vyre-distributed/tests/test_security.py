@@ -1,5 +1,6 @@
 """TLS is Dask's: a client with the credentials of the cluster gets in, and no other."""
 
+import asyncio
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -55,5 +56,9 @@ def test_a_client_without_them_does_not(cluster: LocalCluster, tmp_path: Path, m
         with pytest.raises(BackendUnavailable, match=r"does not answer: .*with TLS, pass a Client to DaskBackend"):
             DaskBackend(wrong).device_profile()
     other = credentials(tmp_path, "other")
+
+    async def connect() -> None:
+        await Client(address, security=other, timeout=1, set_as_default=False, asynchronous=True)
+
     with pytest.raises(OSError, match=r"[Tt]imed out|certificate|verify"):
-        Client(address, security=other, timeout=1, set_as_default=False)
+        asyncio.run(connect())
