@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from configparser import ConfigParser
 from pathlib import Path
 
@@ -26,18 +25,3 @@ def test_the_oracles_are_mpfr_and_the_dialect_of_elementary_functions() -> None:
     deps = read()["judges"]["deps"]
     assert "-e packages/vyre-conform[oracle" in deps
     assert "-e packages/vyre-math" in deps
-
-
-def test_ci_runs_every_environment_once() -> None:
-    tox = read()["tox"]
-    labelled = [names.partition("=")[2] for names in tox["labels"].strip().splitlines()]
-    assert spelled_out(", ".join(labelled)) == spelled_out(", ".join(tox["env_list"].split("\n")))
-
-
-def spelled_out(names: str) -> list[str]:
-    """Names of environments, sorted, with groups in braces spelled out."""
-    found: list[str] = []
-    for name in re.findall(r"([^\s,{]+(?:\{[^}]*\})?)", names):
-        first, _, group = name.rstrip("}").partition("{")
-        found += [first + choice.strip() for choice in group.split(",")]
-    return sorted(found)

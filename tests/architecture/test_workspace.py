@@ -31,6 +31,17 @@ def spelled_out(name: str) -> list[str]:
             return [group[1] + choice.strip() for choice in group[2].split(",")]
 
 
+def test_ci_runs_every_environment_once(root: Path) -> None:
+    tox = configparser.ConfigParser(interpolation=None)
+    tox.read(root / "tox.ini", "utf-8")
+    labels = (names.partition("=")[2] for names in tox["tox"]["labels"].strip().splitlines())
+    listed, labelled = (
+        sorted(name for entry in re.split(r",(?![^{]*\})|\n", names) for name in spelled_out(entry.strip()) if name)
+        for names in (tox["tox"]["env_list"], "\n".join(labels))
+    )
+    assert labelled == listed
+
+
 def test_every_distribution_is_checked(workspace: dict[str, Any], projects: dict[str, Any]) -> None:
     packages = {name.replace("-", "_") for name in projects}
     assert set(workspace["importlinter"]["root_packages"]) == packages

@@ -193,7 +193,7 @@ FAULTS = (
         on_engine("vyre_driver.plan.coverage:StoreWalk.limits", _unknown_hold, port=SharingPort),
         "sessions:recycled:*"),
     _in("broken-covers", "an output that is stored in a loop until data end it is not cleared before",
-        on_engine("vyre_driver.plan.coverage:leaves", _nothing_leaves, port=SharingPort), "sessions:recycled:*"),
+        on_engine("vyre_driver.plan.coverage:contains", _nothing_leaves, port=SharingPort), "sessions:recycled:*"),
     _in("persistent-anew", "persistent memory is zero again in the first launch of each shape",
         on_engine("vyre_driver.engine.launch_cache:bind", _anew_for_each_shape), "sessions:persistent:*"),
     _in("persistent-by-name", "two pipelines have one persistent memory of a name",

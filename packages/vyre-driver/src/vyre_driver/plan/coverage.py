@@ -128,7 +128,7 @@ class StoreWalk:
                     yield from set.intersection(*arms)
                 case For():
                     yield from self._loop(stmt, digits, limits)
-            if leaves(stmt, Return):
+            if contains(stmt, Return):
                 after = self.limits(stmt.condition, False) if isinstance(stmt, If) and _only_returns(stmt) else None
                 if after is None:
                     return
@@ -159,7 +159,7 @@ class StoreWalk:
     def _loop(self, loop: For, digits: Digits, limits: tuple[Polynomial, ...]) -> Iterator[_Stores]:
         """Those of a loop that nothing leaves early; its counter is its start, and a digit times its step."""
         start, stops = self._sum(loop.start), [self._sum(stop) for stop in self._least_of(loop.stop)]
-        if start is None or None in stops or leaves(loop, Return, Break, Continue):
+        if start is None or None in stops or contains(loop, Return, Break, Continue):
             return
         counter = Local(loop.name, loop.start.dtype)
         lengths = [stop.plus(start, -1) for stop in stops if stop is not None]
@@ -280,7 +280,7 @@ def _narrowed(digits: Digits, limits: Iterable[Polynomial]) -> Digits:
     return narrowed
 
 
-def leaves(stmt: Stmt, *kinds: type[Stmt]) -> bool:
+def contains(stmt: Stmt, *kinds: type[Stmt]) -> bool:
     """Whether a statement of these kinds is in `stmt`."""
     return any(isinstance(inner, kinds) for inner in statements((stmt,)))
 
