@@ -15,10 +15,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
 PACKAGES = (
-    *("vyre-foundation", "vyre-math", "vyre-driver", "vyre-reference"),
-    *("vyre-driver-opencl", "vyre-driver-cuda", "vyre-conform", "vyre"),
+    *("vyre-foundation", "vyre-math", "vyre-driver", "vyre-reference", "vyre-algorithms"),
+    *("vyre-driver-cpu", "vyre-driver-opencl", "vyre-driver-cuda", "vyre-conform", "vyre"),
 )
-MISSING = ("blake3", "gmpy2", "ml_dtypes", "pyopencl", "pytools", "siphash24")
+MISSING = ("blake3", "click", "gmpy2", "ml_dtypes", "platformdirs", "pyopencl", "pytools", "siphash24")
 CUDA = ("cuda-bindings==13.*", "cuda-pathfinder", "cupy-cuda13x", "nvidia-cuda-nvrtc==13.*")
 PLATFORMS = [f"manylinux_2_{n}_x86_64" for n in (17, 24, 27, 28, 31, 34)] + ["manylinux2014_x86_64"]
 LIMIT = 60 * 2**20

@@ -38,8 +38,9 @@ ROOT = Path(__file__).parents[3]
 TOOLS = Path(__file__).parent
 EMULATION = ROOT / "packages/vyre-driver-cuda/tests/emulation"
 DISTRIBUTIONS = (
-    *("vyre-foundation", "vyre-math", "vyre-driver", "vyre-reference", "vyre-driver-opencl", "vyre-driver-cuda"),
-    *("vyre-conform", "numpy", "cupy-cuda13x", "cupy-cuda12x", "cuda-bindings", "nvidia-cuda-nvrtc", "pyopencl"),
+    *("vyre-foundation", "vyre-math", "vyre-driver", "vyre-reference", "vyre-algorithms", "vyre-driver-opencl"),
+    *("vyre-driver-cuda", "vyre-conform", "numpy", "cupy-cuda13x", "cupy-cuda12x", "cuda-bindings"),
+    *("nvidia-cuda-nvrtc", "pyopencl"),
 )
 JOBS = max(1, min(14, (os.cpu_count() or 2) - 1))
 """Processes that use the GPU side by side: each has a context of some hundred MiB there."""
@@ -52,7 +53,7 @@ Facts = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """How parts are run: `out` is where intermediate files go, `ends` when time is up."""
+    """How parts are run: `out` is where intermediate files go, and all that commands say; `ends` is when time is up."""
 
     out: Path
     rehearse: bool
@@ -88,6 +89,8 @@ class Run:
             os.killpg(made.pid, signal.SIGKILL)  # with the processes that it has started
             said, status = f"{made.communicate()[0]}\nit took longer than {limit:.0f} s", 124
         took = round(time.perf_counter() - started, 1)
+        with (self.out / "log.txt").open("a", encoding="utf-8") as log:
+            log.write(f"$ {_shown(words)}\n{said}\nstatus {status}, {took} s\n\n")
         return {"command": _shown(words), "status": status, "seconds": took, "said": said[-TAIL:]}
 
     def python(self, *words: str, seconds: float, **environment: str) -> Facts:
@@ -104,7 +107,6 @@ def environment(run: Run) -> Facts:
         "system": platform.platform(),
         "cores": os.cpu_count(),
         "versions": {name: found for name in DISTRIBUTIONS if (found := _version(name))},
-        "sources": run.python(str(TOOLS / "sources.py"), seconds=60)["said"].strip(),
     }
     for name, words in (("gpu", ("nvidia-smi", "-q")), ("nvcc", ("nvcc", "--version"))):
         if shutil.which(words[0]):
@@ -117,7 +119,7 @@ def environment(run: Run) -> Facts:
 def tests(run: Run) -> Facts:
     """The tests that need a GPU."""
     words = ("-m", "pytest", "-q", "-rA", "-m", "gpu", "-p", "no:cacheprovider", "packages/vyre-driver-cuda/tests/gpu")
-    facts = run.python(*words, seconds=400)
+    facts = run.python(*words, seconds=200)
     return facts if " passed" in facts["said"] else facts | {"status": facts["status"] or 1}  # all were skipped
 
 
@@ -162,10 +164,28 @@ def math(run: Run) -> Facts:
     return {"status": max((f["status"] for f in done), default=1), "functions": names, "evidence": found, "said": said}
 
 
+def algorithms(run: Run) -> Facts:
+    """The tests of the algorithms: on the GPU they give the digests that are on file, and the reference's bits."""
+    if run.rehearse:
+        return {"status": 0, "said": "not rehearsed: the tests take the backends that are installed"}
+    words = ("-m", "pytest", "-q", "-n", str(JOBS), "-m", "slow or not slow", "-k", "[cuda", "-p", "no:cacheprovider")
+    words += ("-p", "no:benchmark")  # which warns where tests run side by side
+    return run.python(*words, "packages/vyre-algorithms/tests", "packages/vyre/tests", seconds=400)
+
+
 def bench(run: Run) -> Facts:
     """Launches, sequences, kernels and copies, beside CuPy and CUDA C++ by hand in the same run."""
-    file = run.out / "bench.json"
-    facts = run.python(str(TOOLS / "gpu_bench.py"), str(file), *(["--rehearse"] if run.rehearse else []), seconds=600)
+    return _tables(run, "gpu_bench.py", "bench")
+
+
+def work(run: Run) -> Facts:
+    """Graphs and algorithms, beside CuPy and JAX in the same run."""
+    return _tables(run, "gpu_work.py", "work")
+
+
+def _tables(run: Run, tool: str, name: str) -> Facts:
+    file = run.out / f"{name}.json"
+    facts = run.python(str(TOOLS / tool), str(file), *(["--rehearse"] if run.rehearse else []), seconds=600)
     return facts | {"results": json.loads(file.read_text("utf-8")) if file.exists() else None}
 
 
@@ -189,13 +209,15 @@ def sanitizer(run: Run) -> Facts:
 
 PARTS: dict[str, tuple[Callable[[Run], Facts], float]] = {
     "environment": (environment, 30),
-    "tests": (tests, 120),
-    "conform": (conform, 200),
-    "bench": (bench, 200),
-    "sanitizer": (sanitizer, 240),
-    "math": (math, 400),
-    "fuzz": (fuzz, 200),
-    "conform-opencl": (conform_opencl, 200),
+    "tests": (tests, 90),
+    "conform": (conform, 90),
+    "bench": (bench, 90),
+    "work": (work, 90),
+    "algorithms": (algorithms, 60),
+    "sanitizer": (sanitizer, 120),
+    "math": (math, 120),
+    "fuzz": (fuzz, 90),
+    "conform-opencl": (conform_opencl, 90),
 }
 """By name, with the seconds that must be left for it to begin."""
 
@@ -247,8 +269,8 @@ def page(evidence: Facts) -> str:
     lines = [f"# {title}", "", f"{evidence['date']}, {device.get('device', 'unknown device')}.", ""]
     for name, value in device.items():
         lines.append(f"- {name}: {value}")
-    lines += ["", "| part | status | seconds |", "|---|---|---|"]
-    lines += [f"| {n} | {_word(f)} | {f.get('took', '')} |" for n, f in parts.items()]
+    lines += ["", "| part | status | seconds | sources |", "|---|---|---|---|"]
+    lines += [f"| {n} | {_word(f)} | {f.get('took', '')} | `{f.get('sources', '')[:12]}` |" for n, f in parts.items()]
     for name, facts in parts.items():
         if "states" in facts:
             counted = ", ".join(f"{count} {state}" for state, count in facts["states"].items()) or "nothing"
@@ -291,6 +313,7 @@ def _run(options: argparse.Namespace) -> int:
     evidence = _resumed(options.resume, run) if options.resume else {"parts": {}}
     evidence |= {"rehearsal": options.rehearse, "date": datetime.now(UTC).strftime("%Y-%m-%d")}
     run.out.mkdir(exist_ok=True)
+    sources = run.python(str(TOOLS / "sources.py"), seconds=60)["said"].strip()
     for name in options.parts or PARTS:
         do, needed = PARTS[name]
         if evidence["parts"].get(name, {"status": 1})["status"] == 0:
@@ -305,7 +328,7 @@ def _run(options: argparse.Namespace) -> int:
             facts = do(run)
         except Exception as error:
             facts = {"status": 1, "said": f"the part itself failed: {error!r}"}
-        evidence["parts"][name] = facts | {"took": round(time.monotonic() - began, 1)}
+        evidence["parts"][name] = facts | {"took": round(time.monotonic() - began, 1), "sources": sources}
         _write(evidence, out)
         print(f"{name}: status {facts['status']}, {evidence['parts'][name]['took']} s", flush=True)
         if facts["status"]:

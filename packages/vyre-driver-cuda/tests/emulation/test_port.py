@@ -254,6 +254,11 @@ def test_a_launch_that_the_gpu_finds_too_large_loses_nothing(port: RehearsedPort
     assert read(port, memories[0], 128) == [1] * 128
 
 
+def test_bandwidth_is_that_of_the_clock_and_the_bus(port: RehearsedPort) -> None:
+    """Two transfers of 512 bytes in each of two billion cycles."""
+    assert port.probe().mem_bw_gbps == 2048.0
+
+
 @pytest.mark.parametrize("is_sound", [True, False])
 def test_a_gpu_whose_barriers_fail_their_proof_is_used_without(
     port: RehearsedPort, monkeypatch: pytest.MonkeyPatch, is_sound: bool

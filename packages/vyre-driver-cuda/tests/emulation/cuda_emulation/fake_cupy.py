@@ -164,7 +164,14 @@ class FakeCupy:
         self.backwards = False
         runtime = {name: getattr(self, f"_{name}") for name in RUNTIME}
         self.cuda = SimpleNamespace(
-            runtime=SimpleNamespace(**runtime, memcpyHostToDevice=1, memcpyDeviceToHost=2, CUDARuntimeError=FakeError),
+            runtime=SimpleNamespace(
+                **runtime,
+                memcpyHostToDevice=1,
+                memcpyDeviceToHost=2,
+                cudaDevAttrMemoryClockRate=36,
+                cudaDevAttrGlobalMemoryBusWidth=37,
+                CUDARuntimeError=FakeError,
+            ),
             driver=SimpleNamespace(**{name: getattr(self, f"_{name}") for name in DRIVER}),
             Stream=self._stream,
             Event=self._event,
@@ -323,6 +330,10 @@ class FakeCupy:
         self.called("getDeviceProperties")
         return dict(PROPERTIES)
 
+    def _deviceGetAttribute(self, attribute: int, device: int) -> int:
+        self.called("deviceGetAttribute")
+        return ATTRIBUTES[attribute]
+
     def _driverGetVersion(self) -> int:
         return 13000
 
@@ -394,7 +405,7 @@ DRIVER = ("launchKernel", "launchCooperativeKernel", "occupancyMaxActiveBlocksPe
 RUNTIME = (
     *("getDeviceCount", "getDevice", "setDevice", "getDeviceProperties", "driverGetVersion", "memGetInfo"),
     *("memcpyAsync", "memsetAsync", "eventRecord", "eventQuery", "eventElapsedTime"),
-    *("streamWaitEvent", "streamSynchronize", "pointerGetAttributes"),
+    *("streamWaitEvent", "streamSynchronize", "pointerGetAttributes", "deviceGetAttribute"),
 )
 PROPERTIES = {
     "name": b"emulation on a CPU",
@@ -409,7 +420,7 @@ PROPERTIES = {
     "multiProcessorCount": MULTIPROCESSORS,
     "maxThreadsPerMultiProcessor": MOST_THREADS,
     "cooperativeLaunch": 1,
-    "memoryClockRate": 0,
-    "memoryBusWidth": 0,
     "l2CacheSize": 0,
 }
+"""As CuPy gives them for CUDA 13, which has no clock rates among them."""
+ATTRIBUTES = {36: 2_000_000, 37: 4096}
