@@ -21,7 +21,7 @@ from vyre_algorithms.arguments import (
     type_of,
     vector,
 )
-from vyre_algorithms.launches import launch, words, zeros_beside
+from vyre_algorithms.launches import has_lanes, launch, words, zeros_beside
 from vyre_algorithms.move import places_of
 from vyre_algorithms.reduce import max as greatest, min as least_of
 from vyre_driver.errors import InvalidInput
@@ -38,6 +38,9 @@ AT_ONCE = 8
 """Elements of which an invocation finds the bins before it counts them."""
 PER_BIN, CHUNKS = 1 << 6, 1 << 6
 """Elements of a chunk for each bin, at least, as adding to the result takes time; and chunks at most."""
+LANES, PER_LANE, GROUPS = 256, 1 << 4, 1 << 10
+"""The same where invocations run side by side: those that count together, elements for each of them and for each bin at
+least, and workgroups at most."""
 GROUP = 64
 LIMIT = 1 << 22
 """The most bins for which a bin is guessed: half of the integers that the mantissa of an f32 holds."""
@@ -191,7 +194,12 @@ def count_bins(binning: Binning, array: Array, table: Array, bins: int, backend:
         return counts
     given: dict[str, object] = {"x": array, "table": table, "counts": counts}
     kinds = (binning, type_of(array), type_of(table))
+    is_wide = has_lanes([array], backend)
     for private in PRIVATE:
+        if bins <= private and is_wide:
+            chunk = max(PER_LANE * max(private, LANES), -(-array.size // GROUPS))
+            given["chunk"] = words(chunk)
+            return launch(_together(*kinds, private), given, -(-array.size // chunk), backend)["counts"]
         if bins <= private:
             chunk = max(PER_BIN * private, -(-array.size // CHUNKS))
             given["chunk"] = words(chunk)
@@ -269,6 +277,27 @@ def _count_in(p: ProgramBuilder, own: Buffer, number: Value, bins: int, table: i
     with p.if_(number < bins):
         place = p.let(number + bins * table)
         own[place] = own[place] + 1
+
+
+@lru_cache(maxsize=256)
+def _together(binning: Binning, dtype: DType, table: DType, bins: int) -> Program:
+    """The invocations of a workgroup count a chunk in its memory, and add what they have found."""
+    with program("count_together", LANES) as p:
+        given = _declared(p, dtype, table)
+        x, counts, chunk = given["x"], given["counts"], p.uniform("chunk", u32, 1)
+        own, lane = p.workgroup("own", u32, bins), p.local_id(0)
+        first = p.let(p.workgroup_id(0) * chunk[0])
+        last = p.let(least(first + chunk[0], x.length))
+        with p.range(first + lane, last, LANES) as k:
+            number = p.let(binning(p, x[k], given["table"], bins))
+            with p.if_(number < bins):
+                own.atomic_add(number, 1)
+        p.barrier()
+        with p.range(lane, least(bins, counts.length), LANES) as index:
+            counted = p.let(own[index])
+            with p.if_(counted != 0):
+                counts.atomic_add(index, counted)
+    return p.build()
 
 
 @lru_cache(maxsize=256)

@@ -121,6 +121,14 @@ def runs_loops(arrays: Sequence[object], backend: Backend) -> bool:
     return _profile(_where(arrays, backend)).workgroups_are_loops
 
 
+def has_lanes(arrays: Sequence[object], backend: Backend) -> bool:
+    """Whether the invocations of a workgroup run side by side, where programs over arrays run.
+
+    False for ranges of a graph, as in `runs_loops`: what loops are made of runs everywhere.
+    """
+    return not any(isinstance(array, RecordedRange) for array in arrays) and not runs_loops(arrays, backend)
+
+
 @lru_cache(maxsize=16)
 def _profile(backend: VyreBackend) -> DeviceProfile:
     """Asked once: a profile is made under the lock of the device."""

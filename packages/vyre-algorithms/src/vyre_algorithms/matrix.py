@@ -22,7 +22,7 @@ from vyre_algorithms.arguments import (
     type_of,
     vector,
 )
-from vyre_algorithms.launches import beside, broadcast, joined, launch, runs_loops, words, zeros_beside
+from vyre_algorithms.launches import beside, broadcast, has_lanes, joined, launch, runs_loops, words, zeros_beside
 from vyre_algorithms.move import gather, offsets_of, places_of
 from vyre_algorithms.order import bits_of, bits_type
 from vyre_algorithms.search import searchsorted
@@ -36,6 +36,10 @@ from vyre_foundation.functions import fma, min as least
 
 STRIPS_FROM = 96
 """Rows of a product from which a copy of the right matrix in strips takes less time than it saves."""
+BLOCKS_FROM = 32
+"""Rows and columns of a product that lanes compute in blocks, which they read through the memory of the workgroup."""
+WIDE_FROM = 1 << 22
+"""Elements of a product of which an invocation computes 8 × 8 in place of 4 × 4: enough workgroups are left."""
 TILE = 16
 GROUP = 64
 
@@ -85,8 +89,10 @@ def matmul(
         "b": broadcast(right, (*stack, k, n)).reshape(-1),
         "shape": words(m, k, n),
     }
-    tile = _tile(state, m, n, runs_loops([left, right], backend))
-    found = _multiplied(given, kind, state, tile, backend)
+    if has_lanes([left, right], backend) and min(m, n) >= BLOCKS_FROM:
+        found = _in_blocks(given, kind, state, backend)
+    else:
+        found = _multiplied(given, kind, state, _tile(state, m, n, runs_loops([left, right], backend)), backend)
     return delivered(found.reshape(shape).astype(result.numpy, copy=False), out)
 
 
@@ -124,6 +130,16 @@ def _multiplied(given: dict[str, Array], kind: DType, state: DType, tile: _Tile,
         given = {**given, "b": strips_of_b}
     given = {**given, "slots": zeros_beside(given["a"], (number * m * n,), bool_)}
     return launch(_product(kind, state, tile), given, (-(-m // tile.rows), strips, number), backend)["out"]
+
+
+def _in_blocks(given: dict[str, Array], kind: DType, state: DType, backend: Backend) -> Array:
+    """The same, by workgroups that share what they read."""
+    m, k, n = given["shape"].tolist()
+    number = given["a"].size // (m * k)
+    side = 8 if state.size <= 4 and number * m * n >= WIDE_FROM else 4
+    span = side * TILE
+    given = {**given, "slots": zeros_beside(given["a"], (number * m * n,), bool_)}
+    return launch(_blocks(kind, state, side), given, (-(-n // span), -(-m // span), number), backend)["out"]
 
 
 def _stack(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
@@ -365,6 +381,51 @@ def _product(kind: DType, state: DType, tile: _Tile) -> Program:
         for row, total in enumerate(totals):
             with p.if_((top + row < m) & (left < n)):
                 out[(stack * m + top + row) * n + left] = total
+    return p.build()
+
+
+@lru_cache(maxsize=64)
+def _blocks(kind: DType, state: DType, side: int) -> Program:
+    """A block of the product, of which an invocation has `side` × `side` elements.
+
+    Its rows are behind each other and its columns `TILE` apart, so that neighbours read and write neighbours. The
+    workgroup reads `TILE` columns of a and rows of b at a time; those of a have a row more, which keeps the lanes that
+    write a column in different banks.
+    """
+    span = side * TILE
+    with program("matmul_blocks", (TILE, TILE)) as p:
+        a, b, shape = p.read("a", kind), p.read("b", kind), p.uniform("shape", u32, 3)
+        p.read("slots", bool_)
+        out = p.write("out", state, LengthOf("slots"))
+        of_a, of_b = p.workgroup("of_a", kind, TILE * (span + 1)), p.workgroup("of_b", kind, TILE * span)
+        m, depth, n = p.let(shape[0]), p.let(shape[1]), p.let(shape[2])
+        x, y, stack = p.local_id(0), p.local_id(1), p.workgroup_id(2)
+        left, top = p.let(p.workgroup_id(0) * span), p.let(p.workgroup_id(1) * span)
+        begin_a, begin_b = p.let(stack * m * depth), p.let(stack * depth * n)
+        totals = [[p.var(0, state) for _ in range(side)] for _ in range(side)]
+
+        def add(k: Value) -> None:
+            row_of_b = [p.let(of_b[k * span + (column * TILE + x)]) for column in range(side)]
+            for row, sums in enumerate(totals):
+                factor = p.let(of_a[k * (span + 1) + (y * side + row)])
+                for total, other in zip(sums, row_of_b, strict=True):
+                    total.set(_added(state, total.get(), factor, other))
+
+        with p.range(0, depth, TILE) as first:
+            for n_th in range(0, span, TILE):
+                of_a[x * (span + 1) + (n_th + y)] = a[begin_a + (top + n_th + y) * depth + (first + x)]
+                of_b[y * span + (n_th + x)] = b[begin_b + (first + y) * n + (left + n_th + x)]
+            p.barrier()
+            with p.if_(depth - first >= TILE), p.range(TILE) as k:
+                add(k)
+            with p.else_(), p.range(least(depth - first, TILE)) as k:
+                add(k)
+            p.barrier()
+        for row, sums in enumerate(totals):
+            for column, total in enumerate(sums):
+                i, j = p.let(top + y * side + row), p.let(left + column * TILE + x)
+                with p.if_((i < m) & (j < n)):
+                    out[(stack * m + i) * n + j] = total
     return p.build()
 
 

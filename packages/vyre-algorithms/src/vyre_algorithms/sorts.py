@@ -19,7 +19,17 @@ from vyre_algorithms.arguments import (
     type_of,
     vector,
 )
-from vyre_algorithms.launches import Range, Recorder, beside, launch, mapped, run_graph, with_grid, zeros_beside
+from vyre_algorithms.launches import (
+    Range,
+    Recorder,
+    beside,
+    has_lanes,
+    launch,
+    mapped,
+    run_graph,
+    with_grid,
+    zeros_beside,
+)
 from vyre_algorithms.monoids import reduction_of
 from vyre_algorithms.move import take, take_few
 from vyre_algorithms.order import KeyOrder, bits_of, bits_type
@@ -34,14 +44,29 @@ from vyre_driver.tune.distribution import (
     select_sort_backend,
     varying_bits,
 )
-from vyre_foundation import Array as Buffer, DType, LengthOf, Program, ProgramBuilder, Value, program, select, u32
+from vyre_foundation import (
+    Array as Buffer,
+    DType,
+    LengthOf,
+    Program,
+    ProgramBuilder,
+    Value,
+    constant,
+    program,
+    select,
+    u32,
+)
 from vyre_foundation.dtype import i64
-from vyre_foundation.functions import min as least, not_
+from vyre_foundation.functions import min as least, not_, popcount
 
 DIGITS = 1 << DIGIT
 CHUNKS = 1 << 10
 """Invocations that sort larger arrays at most, and `CHUNK` elements for each of them at least."""
 CHUNK = 1 << 12
+LANES, SUBGROUP, ITEMS = DIGITS, 32, 16
+"""Where invocations run side by side: those that move a chunk together, those that rank elements together by votes, and
+elements of each of them. The first ones of a chunk belong to the first subgroup."""
+TILE = LANES * ITEMS
 GROUP = 64
 
 Comparison = Callable[[Value, Value], Value]
@@ -189,14 +214,15 @@ def by_digits(
     if not isinstance(keys, np.ndarray):  # whose bits the host does not see
         varying = (1 << (keys.dtype.bits if most is None else most.bit_length())) - 1
         digits = _digits(varying, KeyOrder.of(dtype), keys.dtype.bits)
-        return run_graph(_record_sort, (*shape, array.size, length, digits), {"keys": keys}, backend)["found"]
+        parameters = (*shape, array.size, length, digits, has_lanes([keys], backend))
+        return run_graph(_record_sort, parameters, {"keys": keys}, backend)["found"]
     if length == array.size <= SERIAL:
         return launch(_serial(*shape), {"keys": keys}, 1, backend)["found"]
     chosen = select_sort_backend(Distribution.of(keys))
     varying = varying_bits(keys) if chosen is SortBackend.NARROW_RADIX else (1 << bits_type(dtype).bits) - 1
     digits = _digits(varying, KeyOrder.of(dtype), bits_type(dtype).bits)
     # Large arrays run without a compiled graph, which would keep three times their memory for each size.
-    parameters = (*shape, array.size, length, digits)
+    parameters = (*shape, array.size, length, digits, has_lanes([keys], backend))
     return run_graph(_record_sort, parameters, {"keys": keys}, backend, is_short=True)["found"]
 
 
@@ -219,14 +245,16 @@ def _record_sort(
     size: int,
     length: int,
     digits: tuple[int, ...],
+    is_wide: bool,
 ) -> None:
     """Record a pass for each of some digits of the keys from the last, and for each digit of the number of the row.
 
-    Places move with the keys if they are wanted.
+    Places move with the keys if they are wanted. A chunk is moved by one invocation, or if it `is_wide` by `LANES`.
     """
     keys = graph.input("keys", bits, size)
     places: Range = None
-    chunk = max(CHUNK, 1 << (-(-size // CHUNKS) - 1).bit_length())
+    chunk = TILE if is_wide else max(CHUNK, 1 << (-(-size // CHUNKS) - 1).bit_length())
+    count, move = (_count_together, _move_together) if is_wide else (_count, _move)
     grid = with_grid(-(-size // chunk))
     add = reduction_of("sum", u32, u32)
     rows = size // length
@@ -237,15 +265,15 @@ def _record_sort(
         if places is not None:
             given["places"] = places
         shape = (order, bits, has_places, descending, places is not None, of_row, chunk)
-        counts = graph.dispatch(_count(*shape), given, config=grid)["counts"]
+        counts = graph.dispatch(count(*shape), given, config=grid)["counts"]
         (starts,) = record_scan(graph, add, [counts], len(counts), True)
-        moved = graph.dispatch(_move(*shape), {**given, "starts": starts}, config=grid)
+        moved = graph.dispatch(move(*shape), {**given, "starts": starts}, config=grid)
         keys, places = moved["moved"], moved.get("moved_places")
     graph.output("found", keys if places is None else places)
 
 
 class _Pass:
-    """What the two programs of a pass share: the chunk of an invocation, and the digit of an element."""
+    """What the two programs of a pass share: the chunk of a workgroup, and the digit of an element."""
 
     def __init__(
         self,
@@ -261,7 +289,7 @@ class _Pass:
         self._shift, self._length = p.uniform("shift", u32, 1), p.uniform("length", u32, 1)
         self._places = p.read("places", u32, like=self._keys) if has_places else None
         self._p, self._order, self._descending, self._of_row = p, order, descending, of_row
-        self.chunk = p.global_id(0)
+        self.chunk = p.workgroup_id(0)
         self.chunks = p.num_workgroups(0)
         self.first = p.let(self.chunk * chunk)
         self.last = p.let(least(self.first + chunk, self._keys.length))
@@ -322,6 +350,77 @@ def _move(
             if has_places:
                 moved_places[target] = this.place(k)
             own[digit] = target + 1
+    return p.build()
+
+
+@lru_cache(maxsize=256)
+def _count_together(
+    order: KeyOrder, bits: DType, has_places: bool, descending: bool, from_places: bool, of_row: bool, chunk: int
+) -> Program:
+    """What `_count` gives, of chunks whose elements `LANES` invocations count together: one for each digit."""
+    with program("sort_count_together", LANES) as p:
+        this = _Pass(p, order, bits, descending, from_places, of_row, chunk)
+        counts = p.write("counts", u32, LengthOf("keys", times=DIGITS, over=chunk, plus=DIGITS))
+        own, lane = p.workgroup("own", u32, DIGITS), p.local_id(0)
+        with p.range(this.first + lane, this.last, LANES) as k:
+            own.atomic_add(this.digit(this.bits(k), k), 1)
+        p.barrier()
+        counts[lane * this.chunks + this.chunk] = own[lane]
+    return p.build()
+
+
+@lru_cache(maxsize=256)
+def _move_together(
+    order: KeyOrder, bits: DType, has_places: bool, descending: bool, from_places: bool, of_row: bool, chunk: int
+) -> Program:
+    """What `_move` does, of chunks whose elements `LANES` invocations move together.
+
+    A subgroup has consecutive elements and ranks `SUBGROUP` of them at a time: each learns by votes which others have
+    its digit. Those before it, and those that the subgroup has counted in earlier turns, are its rank in the subgroup.
+    Then the counts of the subgroups are summed, digit by digit, from where the chunk's elements begin.
+    """
+    with program("sort_move_together", LANES, subgroup_size=SUBGROUP) as p:
+        this = _Pass(p, order, bits, descending, from_places, of_row, chunk)
+        starts = p.read("starts", u32)
+        moved = p.write("moved", bits, LengthOf("keys"))
+        moved_places = p.write("moved_places", u32, LengthOf("keys")) if has_places else None
+        subgroups = LANES // SUBGROUP
+        counted = p.workgroup("counted", u32, subgroups * DIGITS)
+        lane, within = p.local_id(0), p.subgroup_lane()
+        mine = p.let(lane // SUBGROUP * DIGITS)
+        first = p.let(this.first + lane // SUBGROUP * (SUBGROUP * ITEMS) + within)
+        below = p.let((constant(u32, 1) << within) - 1)
+        ranks = p.private("ranks", u32, ITEMS)
+        with p.range(ITEMS) as n:
+            k = p.let(first + n * SUBGROUP)
+            is_here = p.let(k < this.last)
+            digit = p.let(this.digit(this.bits(k), k))
+            same = p.var(p.subgroup("ballot", is_here).cast(u32))
+            for bit in range(DIGIT):
+                is_set = p.let(((digit >> bit) & 1) != 0)
+                votes = p.let(p.subgroup("ballot", is_set).cast(u32))
+                same.set(same & select(is_set, votes, ~votes))
+            before = p.let(counted[mine + digit])
+            earlier = p.let(popcount(same & below))
+            ranks[n] = before + earlier
+            p.barrier()
+            with p.if_(is_here & (earlier == 0)):
+                counted[mine + digit] = before + popcount(same.get())
+            p.barrier()
+        start = p.var(starts[lane * this.chunks + this.chunk])
+        for subgroup in range(subgroups):
+            here = p.let(counted[subgroup * DIGITS + lane])
+            counted[subgroup * DIGITS + lane] = start
+            start += here
+        p.barrier()
+        with p.range(ITEMS) as n:
+            k = p.let(first + n * SUBGROUP)
+            with p.if_(k < this.last):
+                key = this.bits(k)
+                target = p.let(counted[mine + this.digit(key, k)] + ranks[n])
+                moved[target] = key
+                if moved_places is not None:
+                    moved_places[target] = this.place(k)
     return p.build()
 
 
