@@ -74,7 +74,7 @@ def test_a_lost_carry_between_blocks(monkeypatch):
             fault.setattr(scans, "record_scan", lost)
             original(graph, *parameters)
 
-    def lost(graph, reduction, sources, length, exclusive):
+    def lost(graph, reduction, sources, length, exclusive, is_wide):
         given = {f"x{n}": source for n, source in enumerate(sources)}
         grid = scans.with_grid(-(-length // scans.BLOCK))
         found = graph.dispatch(scans.block_scan(reduction, exclusive=exclusive), given, config=grid)

@@ -8,14 +8,14 @@ import pytest
 from algorithm_data import data
 
 import vyre_algorithms as va
-from vyre_algorithms import count, matrix, sorts
+from vyre_algorithms import count, matrix, scans, sorts
 
 SIZES = [1, 255, sorts.TILE + 1, 2 * sorts.TILE + 77]
 
 
 @pytest.fixture(params=["reference", pytest.param("cpu", marks=pytest.mark.slow)])
 def on(request, monkeypatch):
-    for module in (count, matrix, sorts):
+    for module in (count, matrix, scans, sorts):
         monkeypatch.setattr(module, "has_lanes", lambda arrays, backend: True)
     monkeypatch.setattr(sorts, "SERIAL", 0)
     return request.param
@@ -53,6 +53,22 @@ def test_counts(on, bins, size):
     values = np.random.default_rng(size).uniform(-0.2, 1.2, size).astype("f4")
     found, edges = va.histogram(values, bins, (0.0, 1.0), backend=on)
     np.testing.assert_array_equal(found, np.histogram(values, edges)[0])
+
+
+@pytest.mark.parametrize("size", [scans.BLOCK + 1, 2 * scans.BLOCK])
+@pytest.mark.parametrize(("dtype", "result"), [("u4", "u4"), ("f4", "f4"), ("bool", "u8"), ("f8", "f8")])
+def test_scans(on, monkeypatch, dtype, result, size):
+    x, starts, result = data(dtype, size), np.array([0, 70, 70, 4097, size]), np.dtype(result)
+    ways = [
+        lambda where: va.scan(x, dtype=result, backend=where),
+        lambda where: va.scan(x, exclusive=True, dtype=result, backend=where),
+        lambda where: va.scan(np.stack([x, x[::-1]]), dtype=result, backend=where),
+        lambda where: va.segmented_scan(x, starts, dtype=result, backend=where),
+    ]
+    found = [way(on) for way in ways]
+    monkeypatch.setattr(scans, "has_lanes", lambda arrays, backend: False)
+    for mine, way in zip(found, ways, strict=True):
+        assert mine.tobytes() == way("cpu").tobytes()
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "u1", "i8"])

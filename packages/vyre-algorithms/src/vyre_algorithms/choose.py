@@ -10,7 +10,17 @@ from typing import NamedTuple
 import numpy as np
 
 from vyre_algorithms.arguments import Array, Backend, array_of, contiguous, function, known, of_kind, type_of, vector
-from vyre_algorithms.launches import Recorder, joined, launch, mapped, run_graph, runs_loops, with_grid, zeros_beside
+from vyre_algorithms.launches import (
+    Recorder,
+    has_lanes,
+    joined,
+    launch,
+    mapped,
+    run_graph,
+    runs_loops,
+    with_grid,
+    zeros_beside,
+)
 from vyre_algorithms.monoids import reduction_of
 from vyre_algorithms.move import gather, scatter, take
 from vyre_algorithms.order import KeyOrder, bits_of, bits_type
@@ -258,7 +268,8 @@ def choose(choice: Choice, arrays: list[Array], backend: Backend, *, has_places:
         found = launch(_choose_few(choice, dtypes, has_places), given, 1, backend)
     else:
         parts = _parts(sizes[0], runs_loops(arrays, backend))
-        found = run_graph(_record_choice, (choice, dtypes, has_places, sizes, parts), given, backend, is_short=True)
+        parameters = (choice, dtypes, has_places, sizes, parts, has_lanes(arrays, backend))
+        found = run_graph(_record_choice, parameters, given, backend, is_short=True)
     chosen = _first(found)
     return chosen if has_places else chosen.view(dtypes[0].numpy)
 
@@ -290,12 +301,13 @@ def _record_choice(
     has_places: bool,
     sizes: tuple[int, ...],
     parts: _Parts,
+    is_wide: bool,
 ) -> None:
     given = {f"x{n}": graph.input(f"x{n}", bits_type(dtype), sizes[n]) for n, dtype in enumerate(dtypes)}
     number = -(-sizes[0] // parts.chunk) + 1
     grid = with_grid(-(-number // parts.group))
     counts = graph.dispatch(_count(choice, dtypes, parts), given, config=grid)["counts"]
-    (starts,) = record_scan(graph, reduction_of("sum", u32, u32), [counts], number, True)
+    (starts,) = record_scan(graph, reduction_of("sum", u32, u32), [counts], number, True, is_wide)
     write = _write(choice, dtypes, has_places, parts)
     found = graph.dispatch(write, {**given, "starts": starts}, config=grid)
     graph.output("number", starts[number - 1 :])

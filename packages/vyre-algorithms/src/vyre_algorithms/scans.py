@@ -26,12 +26,23 @@ from vyre_algorithms.arguments import (
     type_of,
     vector,
 )
-from vyre_algorithms.launches import Range, Recorder, joined, launch, run_graph, with_grid, zeros_beside
+from vyre_algorithms.launches import Range, Recorder, has_lanes, joined, launch, run_graph, with_grid, zeros_beside
 from vyre_algorithms.monoids import reduction_of, segmented, sum_type
 from vyre_algorithms.move import offsets_of
 from vyre_algorithms.tree import Reduction, State, assign, values_of
 from vyre_driver.errors import InvalidInput
-from vyre_foundation import Array as Buffer, DType, LengthOf, Program, ProgramBuilder, Value, program, select, u32
+from vyre_foundation import (
+    Array as Buffer,
+    DType,
+    LengthOf,
+    Program,
+    ProgramBuilder,
+    Value,
+    constant,
+    program,
+    select,
+    u32,
+)
 from vyre_foundation.dtype import bool_
 from vyre_foundation.functions import min as least
 
@@ -39,6 +50,8 @@ LANES, RUN = 64, 64
 BLOCK = LANES * RUN
 AT_ONCE = 8
 """Elements of an iteration of the loop over a run, in scans of more than a block."""
+MOST_STAGED = 6
+"""Bytes of an element, at most, of which a block fits into the memory of a workgroup."""
 
 
 def scan(
@@ -202,20 +215,24 @@ def scan_rows(
     if size == length <= BLOCK:
         found = launch(block_scan(reduction, exclusive=exclusive), given, 1, backend)
     else:
-        found = run_graph(_record_scan, (reduction, size, length, exclusive), given, backend, is_short=True)
+        parameters = (reduction, size, length, exclusive, has_lanes(arrays, backend))
+        found = run_graph(_record_scan, parameters, given, backend, is_short=True)
     return [found[f"s{n}"] for n in range(len(reduction.state))]
 
 
-def _record_scan(graph: Recorder, reduction: Reduction, size: int, length: int, exclusive: bool) -> None:
+def _record_scan(graph: Recorder, reduction: Reduction, size: int, length: int, exclusive: bool, is_wide: bool) -> None:
     sources = [graph.input(f"x{n}", dtype, size) for n, dtype in enumerate(reduction.inputs)]
-    for n, found in enumerate(record_scan(graph, reduction, sources, length, exclusive)):
+    for n, found in enumerate(record_scan(graph, reduction, sources, length, exclusive, is_wide)):
         graph.output(f"s{n}", found)
 
 
 def record_scan(
-    graph: Recorder, reduction: Reduction, sources: Sequence[Range], length: int, exclusive: bool
+    graph: Recorder, reduction: Reduction, sources: Sequence[Range], length: int, exclusive: bool, is_wide: bool
 ) -> list[Range]:
-    """Record the scan of rows of `length` elements; the ranges of its states."""
+    """Record the scan of rows of `length` elements; the ranges of its states.
+
+    If it `is_wide`, the lanes of a block read and write it together: neighbours side by side.
+    """
     size = len(sources[0])
     blocks = -(-length // BLOCK)
     rows = size // length
@@ -226,26 +243,28 @@ def record_scan(
         given |= {"first": first.reshape(-1), "last": last.reshape(-1)}
     grid, of_rows = with_grid(rows * blocks), rows > 1
     if blocks == 1:
-        found = graph.dispatch(block_scan(reduction, exclusive=exclusive, of_rows=of_rows), given, config=grid)
+        block = block_scan(reduction, exclusive=exclusive, of_rows=of_rows, is_wide=is_wide)
+        found = graph.dispatch(block, given, config=grid)
     else:
-        totals = graph.dispatch(block_totals(reduction, of_rows=of_rows), given, config=grid)
+        totals = graph.dispatch(block_totals(reduction, of_rows=of_rows, is_wide=is_wide), given, config=grid)
         names = range(len(reduction.state))
         states = [totals[f"total{n}"] for n in names]
-        before = record_scan(graph, reduction.of_states, states, blocks, True)
+        before = record_scan(graph, reduction.of_states, states, blocks, True, is_wide)
         given |= {f"lanes{n}": totals[f"lanes{n}"] for n in names} | {f"before{n}": before[n] for n in names}
-        found = graph.dispatch(run_scan(reduction, exclusive=exclusive, of_rows=of_rows), given, config=grid)
+        runs = run_scan(reduction, exclusive=exclusive, of_rows=of_rows, is_wide=is_wide)
+        found = graph.dispatch(runs, given, config=grid)
     return [found[f"s{n}"] for n in range(len(reduction.state))]
 
 
 @lru_cache(maxsize=1024)
-def block_totals(reduction: Reduction, *, of_rows: bool = False) -> Program:
+def block_totals(reduction: Reduction, *, of_rows: bool = False, is_wide: bool = False) -> Program:
     """The states of blocks of ``x0``, …, as ``total0``, …; and those up to each lane in its block, as ``lanes0``, …."""
     with program(f"totals_{reduction.name}", LANES) as p:
-        sources, first, last = _run(p, reduction, of_rows)
+        run = _Run(p, reduction, of_rows=of_rows, is_wide=is_wide)
         blocks, over = ("first", 1) if of_rows else ("x0", BLOCK)
         totals = [p.write(f"total{n}", t, LengthOf(blocks, over=over)) for n, t in enumerate(reduction.state)]
         outputs = [p.write(f"lanes{n}", t, LengthOf(blocks, LANES, over)) for n, t in enumerate(reduction.state)]
-        shared = _scan_lanes(p, reduction, _combined(p, reduction, sources, first, last))
+        shared = _scan_lanes(p, reduction, run.combined())
         _store(outputs, p.global_id(0), tuple(memory[p.local_id(0)] for memory in shared))
         with p.if_(p.local_id(0) == 0):
             _store(totals, p.workgroup_id(0), tuple(memory[LANES - 1] for memory in shared))
@@ -253,87 +272,127 @@ def block_totals(reduction: Reduction, *, of_rows: bool = False) -> Program:
 
 
 @lru_cache(maxsize=1024)
-def run_scan(reduction: Reduction, *, exclusive: bool = False, of_rows: bool = False) -> Program:
+def run_scan(reduction: Reduction, *, exclusive: bool = False, of_rows: bool = False, is_wide: bool = False) -> Program:
     """The scan of ``x0``, ``x1``, … after the states of blocks, ``before0``, …, and the lanes of `block_totals`."""
     with program(f"scan_runs_{reduction.name}", LANES) as p:
-        sources, first, last = _run(p, reduction, of_rows)
+        run = _Run(p, reduction, of_rows=of_rows, is_wide=is_wide)
         lanes = [p.read(f"lanes{n}", dtype) for n, dtype in enumerate(reduction.state)]
         prefixes = [p.read(f"before{n}", dtype) for n, dtype in enumerate(reduction.state)]
         there = _before(p, reduction, tuple(memory[p.global_id(0) - 1] for memory in lanes))
         before = reduction.combine(tuple(prefix[p.workgroup_id(0)] for prefix in prefixes), there)
-        _scan_run(p, reduction, sources, (first, last), before, exclusive, AT_ONCE)
+        run.scan(before, exclusive, AT_ONCE)
     return p.build()
 
 
 @lru_cache(maxsize=1024)
-def block_scan(reduction: Reduction, *, exclusive: bool = False, of_rows: bool = False) -> Program:
+def block_scan(
+    reduction: Reduction, *, exclusive: bool = False, of_rows: bool = False, is_wide: bool = False
+) -> Program:
     """The scan of sequences of ``x0``, ``x1``, … of one block each."""
     with program(f"scan_{reduction.name}", LANES) as p:
-        sources, first, last = _run(p, reduction, of_rows)
-        shared = _scan_lanes(p, reduction, _combined(p, reduction, sources, first, last))
-        before = _before(p, reduction, tuple(memory[p.local_id(0) - 1] for memory in shared))
-        _scan_run(p, reduction, sources, (first, last), before, exclusive)
+        run = _Run(p, reduction, of_rows=of_rows, is_wide=is_wide)
+        shared = _scan_lanes(p, reduction, run.combined())
+        run.scan(_before(p, reduction, tuple(memory[p.local_id(0) - 1] for memory in shared)), exclusive)
     return p.build()
 
 
-def _run(p: ProgramBuilder, reduction: Reduction, of_rows: bool) -> tuple[list[Buffer], Value, Value]:
-    """The arrays, and the bounds of the run of an invocation."""
-    sources = [p.read(f"x{n}", dtype) for n, dtype in enumerate(reduction.inputs)]
-    block = p.workgroup_id(0)
-    if of_rows:
-        firsts, lasts = p.read("first", u32), p.read("last", u32)
-        begin, end = p.let(firsts[block]), p.let(lasts[block])
-    else:
-        begin, end = p.let(block * BLOCK), sources[0].length
-    first = p.let(begin + p.local_id(0) * RUN)
-    return sources, first, p.let(least(first + RUN, end))
+class _Run:
+    """The run of an invocation: where it begins and ends, its elements, and the results for them.
 
+    If it `is_wide` the elements of a block are in the memory of the workgroup, those of a lane behind each other with
+    one place between lanes, which keeps lanes that read together in different banks. Results of the same types replace
+    them there, before they are written to ``s0``, ``s1``, …: so neighbours read and write neighbours.
+    """
 
-def _combined(p: ProgramBuilder, reduction: Reduction, sources: Sequence[Buffer], first: Value, last: Value) -> State:
-    """The state of the elements of a run."""
-    own = [p.var(value) for value in reduction.identity]
-    with p.range(first, last) as k:
-        assign(p, own, reduction.combine(values_of(own), reduction.leaf([source[k] for source in sources], k)))
-    return values_of(own)
+    def __init__(self, p: ProgramBuilder, reduction: Reduction, *, of_rows: bool, is_wide: bool) -> None:
+        self._p, self._reduction = p, reduction
+        self._sources = [p.read(f"x{n}", dtype) for n, dtype in enumerate(reduction.inputs)]
+        block = p.workgroup_id(0)
+        if of_rows:
+            firsts, lasts = p.read("first", u32), p.read("last", u32)
+            self._begin, self._end = p.let(firsts[block]), p.let(lasts[block])
+        else:
+            self._begin, self._end = p.let(block * BLOCK), self._sources[0].length
+        self._first = p.let(self._begin + p.local_id(0) * RUN)
+        self._staged: list[Buffer] = []
+        if is_wide and sum(dtype.size for dtype in reduction.inputs) <= MOST_STAGED:
+            self._stage()
+        else:
+            self._last = p.let(least(self._first + RUN, self._end))
+
+    def combined(self) -> State:
+        """The state of all elements."""
+        p, reduction = self._p, self._reduction
+        own = [p.var(value) for value in reduction.identity]
+        with p.range(self._first, self._last) as k:
+            assign(p, own, reduction.combine(values_of(own), self._leaf(k)))
+        return values_of(own)
+
+    def scan(self, before: State, exclusive: bool, at_once: int = 1) -> None:
+        """Write the scan of the elements after a state. A whole run takes `at_once` of them in each iteration."""
+        p, reduction = self._p, self._reduction
+        results = [p.write(f"s{n}", dtype, LengthOf("x0")) for n, dtype in enumerate(reduction.state)]
+        outputs = self._staged if self._staged and reduction.state == reduction.inputs else results
+        running = [p.var(value) for value in before]
+        first, last = self._first, self._last
+
+        def advance(at: Value, number: int) -> None:
+            state = values_of(running)
+            for n in range(number):
+                element = tuple(p.let(value) for value in self._leaf(at + n))
+                after = tuple(p.let(value) for value in reduction.combine(state, element))
+                place = at + n if outputs is self._staged else self._index(at + n)
+                _store(outputs, place, state if exclusive else after)
+                state = after
+            assign(p, running, state)
+
+        if at_once == 1:
+            with p.range(first, last) as k:
+                advance(k, 1)
+        else:
+            with p.if_(last - first == RUN), p.range(0, RUN, at_once) as step:
+                advance(p.let(first + step), at_once)
+            with p.else_(), p.range(first, last) as k:
+                advance(k, 1)
+        if outputs is self._staged:
+            p.barrier()
+            with p.range(RUN) as run:
+                index, place = self._across(run)
+                with p.if_(index < self._end):
+                    _store(results, index, tuple(tile[place] for tile in self._staged))
+
+    def _leaf(self, at: Value) -> State:
+        """The state of an element."""
+        sources = self._staged or self._sources
+        return self._reduction.leaf([source[at] for source in sources], self._index(at))
+
+    def _index(self, at: Value) -> Value:
+        """The index of an element in the arrays, of which `at` says where it is read."""
+        return at + self._shift if self._staged else at
+
+    def _stage(self) -> None:
+        """Read the block. From now on an element is where it is in the memory of the workgroup."""
+        p, inputs = self._p, self._reduction.inputs
+        self._staged = [p.workgroup(f"run{n}", dtype, LANES * (RUN + 1)) for n, dtype in enumerate(inputs)]
+        with p.range(RUN) as run:
+            index, place = self._across(run)
+            _store(self._staged, place, tuple(source[index] for source in self._sources))
+        p.barrier()
+        first = p.let(p.local_id(0) * (RUN + 1))
+        number = select(self._first < self._end, least(self._end - self._first, RUN), constant(u32, 0))
+        self._shift = p.let(self._first - first)
+        self._first, self._last = first, p.let(first + number)
+
+    def _across(self, run: Value) -> tuple[Value, Value]:
+        """An element of a run that this lane reads and writes: its index, and its place."""
+        p = self._p
+        return p.let(self._begin + run * LANES + p.local_id(0)), p.let(run * (RUN + 1) + p.local_id(0))
 
 
 def _before(p: ProgramBuilder, reduction: Reduction, there: State) -> State:
     """What is there for the lane before; the first one has the identity."""
     pairs = zip(reduction.identity, there, strict=True)
     return tuple(select(p.local_id(0) == 0, identity, value) for identity, value in pairs)
-
-
-def _scan_run(
-    p: ProgramBuilder,
-    reduction: Reduction,
-    sources: Sequence[Buffer],
-    bounds: tuple[Value, Value],
-    before: State,
-    exclusive: bool,
-    at_once: int = 1,
-) -> None:
-    """Write the scan of the elements of a run after a state. A whole run takes `at_once` elements in each iteration."""
-    results = [p.write(f"s{n}", dtype, LengthOf("x0")) for n, dtype in enumerate(reduction.state)]
-    running = [p.var(value) for value in before]
-    first, last = bounds
-
-    def advance(at: Value, number: int) -> None:
-        state = values_of(running)
-        for n in range(number):
-            element = tuple(p.let(value) for value in reduction.leaf([source[at + n] for source in sources], at + n))
-            after = tuple(p.let(value) for value in reduction.combine(state, element))
-            _store(results, at + n, state if exclusive else after)
-            state = after
-        assign(p, running, state)
-
-    if at_once == 1:
-        with p.range(first, last) as k:
-            advance(k, 1)
-        return
-    with p.if_(last - first == RUN), p.range(0, RUN, at_once) as step:
-        advance(p.let(first + step), at_once)
-    with p.else_(), p.range(first, last) as k:
-        advance(k, 1)
 
 
 def _store(results: Sequence[Buffer], index: Value, values: State) -> None:

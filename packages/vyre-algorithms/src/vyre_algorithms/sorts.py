@@ -266,7 +266,7 @@ def _record_sort(
             given["places"] = places
         shape = (order, bits, has_places, descending, places is not None, of_row, chunk)
         counts = graph.dispatch(count(*shape), given, config=grid)["counts"]
-        (starts,) = record_scan(graph, add, [counts], len(counts), True)
+        (starts,) = record_scan(graph, add, [counts], len(counts), True, is_wide)
         moved = graph.dispatch(move(*shape), {**given, "starts": starts}, config=grid)
         keys, places = moved["moved"], moved.get("moved_places")
     graph.output("found", keys if places is None else places)
