@@ -189,9 +189,11 @@ def _compared(dtype: DType) -> DType:
 
 def count_bins(binning: Binning, array: Array, table: Array, bins: int, backend: Backend) -> Array:
     """The counts of the elements of an array in bins, as u32."""
-    counts = zeros_beside(array, (bins,), u32)
     if not array.size or not bins:
-        return counts
+        return zeros_beside(array, (bins,), u32)
+    # What a launch over arrays of a device changes is copied first; few zeros are uploaded in less time.
+    is_few = bins <= PRIVATE[-1] and not isinstance(array, RecordedRange)
+    counts = np.zeros(bins, np.uint32) if is_few else zeros_beside(array, (bins,), u32)
     given: dict[str, object] = {"x": array, "table": table, "counts": counts}
     kinds = (binning, type_of(array), type_of(table))
     is_wide = has_lanes([array], backend)

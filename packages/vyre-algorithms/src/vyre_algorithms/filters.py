@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from vyre_algorithms.arguments import Array, Backend, array_of, contiguous, function, of_kind, type_of
-from vyre_algorithms.launches import flipped, launch, zeros_beside
+from vyre_algorithms.launches import flipped, launch, slots_beside, zeros_beside
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import DType, Program, ProgramBuilder, Value, apply, constant, program, select
 from vyre_foundation.dtype import bool_, f32, i32, u32
@@ -124,7 +124,7 @@ def _filtered(x: object, weights: object, mode: str, backend: Backend, *, is_rev
         "x": array.reshape(-1),
         "weights": contiguous(kernel).reshape(-1),
         "shapes": np.array([array.shape, kernel.shape, shape, before], np.uint32).reshape(-1),
-        "slots": zeros_beside(array, (size,), bool_),
+        "slots": slots_beside(array, size),
     }
     found = launch(_correlation(kind, array.ndim), given, -(-size // GROUP), backend)["out"]
     return found.reshape(tuple(shape)).astype(kind.numpy, copy=False)

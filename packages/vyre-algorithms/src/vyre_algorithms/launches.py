@@ -23,6 +23,7 @@ from vyre_driver.graph.nodes import Graph
 from vyre_driver.graph.record import GraphRecorder
 from vyre_driver.graph.recorded import RecordedRange
 from vyre_foundation import DType, Program, Value, program
+from vyre_foundation.dtype import bool_
 
 PLANS = 32
 """Compiled graphs that are cached. Each has memory on its device."""
@@ -276,6 +277,16 @@ def zeros_beside(model: Array, shape: Sequence[int], dtype: DType) -> Array:
     if isinstance(model, DeviceArray):
         return allocate(model.backend, dtype, tuple(shape))
     return np.zeros(shape, dtype.numpy)
+
+
+def slots_beside(model: Array, number: int) -> Array:
+    """An array of so many elements of bool in the memory where `model` is: its length says that of an output.
+
+    Nobody reads the elements. Of an array of a device they are unspecified, because earlier memory is used again.
+    """
+    if isinstance(model, DeviceArray):
+        return allocate(model.backend, bool_, (number,), is_zero=False)
+    return zeros_beside(model, (number,), bool_)
 
 
 def broadcast(array: Array, shape: Sequence[int]) -> Array:

@@ -22,7 +22,17 @@ from vyre_algorithms.arguments import (
     type_of,
     vector,
 )
-from vyre_algorithms.launches import beside, broadcast, has_lanes, joined, launch, runs_loops, words, zeros_beside
+from vyre_algorithms.launches import (
+    beside,
+    broadcast,
+    has_lanes,
+    joined,
+    launch,
+    runs_loops,
+    slots_beside,
+    words,
+    zeros_beside,
+)
 from vyre_algorithms.move import gather, offsets_of, places_of
 from vyre_algorithms.order import bits_of, bits_type
 from vyre_algorithms.search import searchsorted
@@ -124,11 +134,11 @@ def _multiplied(given: dict[str, Array], kind: DType, state: DType, tile: _Tile,
     m, k, n = given["shape"].tolist()
     number, strips = given["a"].size // (m * k), -(-n // tile.columns)
     if tile.has_strips:
-        slots = zeros_beside(given["b"], (number * strips * k * tile.columns,), bool_)
+        slots = slots_beside(given["b"], number * strips * k * tile.columns)
         copied = {"b": given["b"], "shape": given["shape"], "slots": slots}
         strips_of_b = launch(_strips(kind, tile.columns), copied, (k, strips, number), backend)["strips"]
         given = {**given, "b": strips_of_b}
-    given = {**given, "slots": zeros_beside(given["a"], (number * m * n,), bool_)}
+    given = {**given, "slots": slots_beside(given["a"], number * m * n)}
     return launch(_product(kind, state, tile), given, (-(-m // tile.rows), strips, number), backend)["out"]
 
 
@@ -138,7 +148,7 @@ def _in_blocks(given: dict[str, Array], kind: DType, state: DType, backend: Back
     number = given["a"].size // (m * k)
     side = 8 if state.size <= 4 and number * m * n >= WIDE_FROM else 4
     span = side * TILE
-    given = {**given, "slots": zeros_beside(given["a"], (number * m * n,), bool_)}
+    given = {**given, "slots": slots_beside(given["a"], number * m * n)}
     return launch(_blocks(kind, state, side), given, (-(-n // span), -(-m // span), number), backend)["out"]
 
 

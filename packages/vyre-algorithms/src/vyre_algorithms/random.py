@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from vyre_algorithms.arguments import Array, Backend, array_of, count
-from vyre_algorithms.launches import launch, zeros_beside
+from vyre_algorithms.launches import launch, slots_beside, zeros_beside
 from vyre_algorithms.move import gather
 from vyre_algorithms.sorts import argsort
 from vyre_foundation import LengthOf, Program, ProgramBuilder, Value, program, u32
@@ -112,7 +112,7 @@ def _words(block: Block, key: int, size: int, counter: int, width: int, backend:
     given = {
         "key": _little(count(key, "key", (1 << 64) - 1), 2),
         "counter": _little(count(counter, "counter", (1 << 32 * width) - 1), width),
-        "blocks": zeros_beside(model, (blocks,), bool_),
+        "blocks": slots_beside(model, blocks),
     }
     return launch(_generator(block, width), given, -(-blocks // GROUP), backend)["words"][:number]
 

@@ -20,7 +20,7 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple, TypeAlias
 
 from vyre_algorithms.arguments import Array, Backend, HostArray
-from vyre_algorithms.launches import launch, words, zeros_beside
+from vyre_algorithms.launches import launch, slots_beside, words
 from vyre_foundation import (
     Array as Buffer,
     DType,
@@ -137,7 +137,7 @@ def reduce_axis(
         given = {f"x{n}": array for n, array in enumerate(found)}
         given |= {
             "shape": words(length, inner),
-            "slots": zeros_beside(found[0], (outer * blocks * inner,), bool_),
+            "slots": slots_beside(found[0], outer * blocks * inner),
         }
         quotient = None
         if mean is not None and blocks == 1:
