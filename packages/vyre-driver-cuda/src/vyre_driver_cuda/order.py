@@ -28,7 +28,8 @@ from vyre_driver_cuda.memory import DeviceMemory, StreamCopies, Wait
 
 NOT_READY = 600
 IMPATIENT = 2e-4
-"""Seconds in which a wait looks again at once. Longer ones sleep in between."""
+"""Seconds in which a wait looks again at once, for less time than other threads wait for the interpreter anyway.
+Longer waits sleep in between."""
 LONGEST_PAUSE = 0.005
 SELDOM = 64
 """One sweep in this many asks the GPU; the others use what waits have found out. An event costs as much as a launch."""
@@ -260,7 +261,9 @@ class Order(Ledger):
                 return False
             pause = 0.0 if waited < IMPATIENT else min(waited / 16, LONGEST_PAUSE)
             left = math.inf if timeout is None else timeout - waited
-            time.sleep(self._wait_limit.seconds(min(pause, left)))
+            pause = self._wait_limit.seconds(min(pause, left))
+            if pause:  # a sleep of no time takes 50 µs and more on Linux
+                time.sleep(pause)
         return True
 
     def _has_ended(self, event: Any) -> bool:
