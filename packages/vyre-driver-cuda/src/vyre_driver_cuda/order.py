@@ -33,6 +33,8 @@ Longer waits sleep in between."""
 LONGEST_PAUSE = 0.005
 SELDOM = 64
 """One sweep in this many asks the GPU; the others use what waits have found out. An event costs as much as a launch."""
+TRIM = 256
+"""Pieces of work after which what ended ones used is dropped, if no other call does it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -94,6 +96,8 @@ class Order(Ledger):
         for memory in memories:
             memory.used = number
         self._uses.append((number, memories))
+        if not number % TRIM:
+            self._trim(self._ended)
         register(self)
         if self._captured is not None:
             self._captured.update(memories)
@@ -216,9 +220,14 @@ class Order(Ledger):
                 self._sweeps += 1
                 if self._until is not None or self._sweeps % SELDOM == 0:
                     ended = max(ended, self._looked_behind())
+            self._trim(ended)
+        return bool(self._uses)
+
+    def _trim(self, ended: int) -> None:
+        """Drop what work up to a number used."""
+        with self._sweeping:
             while self._uses and self._uses[0][0] <= ended:
                 self._uses.popleft()
-        return bool(self._uses)
 
     def _looked_behind(self) -> int:
         """The number of the last work that an event has seen the end of; while another thread may be enqueueing."""

@@ -65,7 +65,7 @@ class CudaPort(DevicePort[Module, DeviceMemory, Mark]):
     """One GPU. It runs copies beside kernels, times its kernels, and records rows of launches as graphs."""
 
     emitter_version: ClassVar[str] = "cuda-3"
-    records = True
+    records, keeps_failures = True, True
 
     def __init__(self, opened: OpenedDevice) -> None:
         self._opened, self._device, self._cupy = opened, opened.candidate.id, opened.cupy

@@ -71,7 +71,8 @@ WAYS: dict[str, Callable[[Any, Program, DispatchConfig], bytes]] = {
     "into":               into(lambda b, p, c, slots: b.dispatch_borrowed_into(p, [A], c, slots)),
     "async":              lambda b, p, c: bytes(b.dispatch_async(p, [A], c).await_result()[0]),
     "borrowed async":     lambda b, p, c: bytes(b.dispatch_borrowed_async(p, [A], c).await_result()[0]),
-    "resident":           over_resident(lambda b, p, given, c: b.dispatch_resident_timed(p, given, c)),
+    "resident":           over_resident(lambda b, p, given, c: b.dispatch_resident(p, given, c)),
+    "resident, timed":    over_resident(lambda b, p, given, c: b.dispatch_resident_timed(p, given, c)),
     "device buffers":     with_buffers,
     "pipeline":           lambda b, p, c: bytes(compiled(b, p, c).dispatch([A])[0]),
     "pipeline arrays":    lambda b, p, c: compiled(b, p, c).dispatch_arrays({"a": A})["out"].tobytes(),
@@ -80,7 +81,7 @@ WAYS: dict[str, Callable[[Any, Program, DispatchConfig], bytes]] = {
     "pipeline batched":   lambda b, p, c: bytes(compiled(b, p, c).dispatch_batched([[A], [A]])[1][0]),
     "pipeline async":     lambda b, p, c: bytes(compiled(b, p, c).dispatch_async([A]).await_result()[0]),
     "pipeline resident":  over_resident(lambda b, p, given, c: compiled(b, p, c).dispatch_resident(given)),
-    "resident, timed":    over_resident(lambda b, p, given, c: compiled(b, p, c).dispatch_resident_timed(given)),
+    "pipeline, timed":    over_resident(lambda b, p, given, c: compiled(b, p, c).dispatch_resident_timed(given)),
 }
 # fmt: on
 
@@ -173,7 +174,8 @@ def test_no_way_is_forgotten() -> None:
     taking = {n for n, m in vars(VyreBackend).items() if "config" in getattr(m, "__annotations__", {})}
     assert taking == {
         *("dispatch", "dispatch_borrowed", "dispatch_borrowed_timed", "dispatch_borrowed_into"),
-        *("dispatch_async", "dispatch_borrowed_async", "dispatch_resident_timed", "dispatch_with_device_buffers"),
+        *("dispatch_async", "dispatch_borrowed_async", "dispatch_resident", "dispatch_resident_timed"),
+        "dispatch_with_device_buffers",
         *("compile_native", "compile_native_shared", "precompile"),
     }
 

@@ -323,7 +323,7 @@ class DeviceArray(ResidentArray):
         if self.size:
             source = self if self.resource is not None else self.copy()
             resources = [source._resource, made._resource]
-            self.backend.dispatch_resident_timed(convert(self.dtype, other), resources)
+            self.backend.dispatch_resident(convert(self.dtype, other), resources)
         return made
 
     def copy(self) -> DeviceArray:
@@ -335,12 +335,12 @@ class DeviceArray(ResidentArray):
         whole = self.resource
         if whole is not None:
             program, resources = copy_all(self.dtype.size), [whole, made.resource]
-            self.backend.dispatch_resident_timed(program, resources)
+            self.backend.dispatch_resident(program, resources)
             return made
         layout = _layout(self)
         config = DispatchConfig(grid_override=grid_of(self.size))
         program = gather(self.dtype.size, self.ndim)
-        self.backend.dispatch_resident_timed(program, [self._resource, layout, made.resource], config)
+        self.backend.dispatch_resident(program, [self._resource, layout, made.resource], config)
         return made
 
     def assign(self, given: object) -> None:
@@ -373,15 +373,15 @@ class DeviceArray(ResidentArray):
             source.assign(given)
         size, config = self.dtype.size, DispatchConfig(grid_override=grid_of(self.size))
         if self.resource is not None and source.resource is not None:
-            self.backend.dispatch_resident_timed(copy_all(size), [source._resource, self._resource])
+            self.backend.dispatch_resident(copy_all(size), [source._resource, self._resource])
         elif self.is_contiguous:
             at = _uniform(self.backend, np.array([source._offset, self._offset, self.size], np.uint32))
-            self.backend.dispatch_resident_timed(copy_range(size), [source._resource, at, self._resource], config)
+            self.backend.dispatch_resident(copy_range(size), [source._resource, at, self._resource], config)
         else:
             if source.resource is None:
                 source = source.copy()
             resources = [source._resource, _layout(self), self._resource]
-            self.backend.dispatch_resident_timed(scatter(size, self.ndim), resources, config)
+            self.backend.dispatch_resident(scatter(size, self.ndim), resources, config)
 
     def __setitem__(self, index: object, value: object) -> None:
         """Replace the elements of a view, as `assign` does; a number replaces all of them."""

@@ -59,7 +59,7 @@ def dispatch_device_arrays(
             outputs[buffer.name] = allocate(backend, buffer.dtype, shape if fits else (length,), is_zero=False)
     held.update(outputs)
     resources = [held[buffer.name].resource for buffer in program.buffers if buffer.memory.is_host_visible]
-    backend.dispatch_resident_timed(program, [found for found in resources if found is not None], config)
+    backend.dispatch_resident(program, [found for found in resources if found is not None], config)
     return outputs
 
 

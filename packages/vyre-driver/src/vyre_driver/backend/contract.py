@@ -169,6 +169,16 @@ class VyreBackend(TypedDispatchExt):
         """End the resource's life; every later use of the handle is a `StaleHandle`."""
         raise self._unsupported("resident buffer free")
 
+    def dispatch_resident(
+        self, program: Program, resources: Sequence[Resource], config: DispatchConfig = DEFAULT_CONFIG
+    ) -> None:
+        """As `dispatch_resident_timed`, without times: it may return before the work has ended.
+
+        Whatever uses the resources next comes after it. Traps and the timeout are raised by this call; what fails on
+        the device after it has returned is raised by the next call that waits.
+        """
+        self.dispatch_resident_timed(program, resources, config)
+
     def dispatch_resident_timed(
         self, program: Program, resources: Sequence[Resource], config: DispatchConfig = DEFAULT_CONFIG
     ) -> TimedDispatchResult:

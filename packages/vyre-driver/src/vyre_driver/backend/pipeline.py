@@ -90,7 +90,10 @@ class CompiledPipeline(ABC):
     # ── resident resources ───────────────────────────────────────────────────────────────────────────────────────────
 
     def dispatch_resident(self, resources: Sequence[Resource], config: DispatchConfig | None = None) -> None:
-        """Run the program over resident resources, one for each input and output in binding order."""
+        """Run the program over resident resources, one for each input and output in binding order.
+
+        It may return before the work has ended, as `VyreBackend.dispatch_resident`.
+        """
         raise UnsupportedFeature("resident dispatch of a pipeline", backend=self.id())
 
     def dispatch_resident_timed(

@@ -217,6 +217,11 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
 
     # ── over memory on the device ────────────────────────────────────────────────────────────────────────────────────
 
+    def dispatch_resident(
+        self, program: Program, resources: Sequence[Resource], config: DispatchConfig = DEFAULT_CONFIG
+    ) -> None:
+        self._dispatcher.dispatch_resident(program, resources, config)
+
     def dispatch_resident_timed(
         self, program: Program, resources: Sequence[Resource], config: DispatchConfig = DEFAULT_CONFIG
     ) -> TimedDispatchResult:
@@ -260,6 +265,11 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
 
     def _about_to_free(self, resource: Resource) -> None:
         self._session.forget_resource(self._session.require(), resource.id)
+
+    def _about_to_share(self, resource: Resource) -> None:
+        device = self._session.require()
+        if device.port.keeps_failures and device.share(device.residents.find(resource)):
+            self._session.forget_resource(device, resource.id)  # launches over it are waited for from now on
 
     # ── compilation ──────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -142,7 +142,8 @@ def bind(
         allocations, lasting = {**held, **fresh}, frozenset((*held, *created))
         binding = LaunchBinding(device, plan, code, lengths, sizes, allocations, lasting, frozenset(placed))
         transfer = _in_place(binding) if in_place else _copies(binding) if places is None else _resident(binding)
-        prepared = _prepared(binding, transfer, longest)
+        outlives = places is not None and _may_outlive_the_call(device, code, placed)
+        prepared = _prepared(binding, transfer, longest, outlives_call=outlives)
     except BaseException:
         device.free(tuple(fresh.values()))
         raise
@@ -192,7 +193,19 @@ def _persistent(
     return zeroed
 
 
-def _prepared(binding: LaunchBinding, transfer: Transfer, longest: float) -> PreparedLaunch:
+def _may_outlive_the_call(device: Device, code: CompiledCode, placed: Mapping[str, Allocation]) -> bool:
+    """Whether a dispatch over resident memory may return before its work has ended.
+
+    Nothing can fail unnoticed, the program records no traps, and nobody else looks at the memory meanwhile.
+    """
+    if not device.port.keeps_failures or code.executable.traps:
+        return False
+    return not any(map(device.is_shared, placed.values()))
+
+
+def _prepared(
+    binding: LaunchBinding, transfer: Transfer, longest: float, *, outlives_call: bool = False
+) -> PreparedLaunch:
     device, plan, code, allocations = binding.device, binding.plan, binding.code, binding.allocations
     executable = code.executable
     order = static_order(executable.schedule) if plan.num_workgroups else ()
@@ -215,6 +228,7 @@ def _prepared(binding: LaunchBinding, transfer: Transfer, longest: float) -> Pre
         traps=allocations.get(TRAPS),
         counters=allocations.get(COUNTERS),
         output_bytes=sum(layout.size for layout in plan.outputs),
+        outlives_call=outlives_call,
     )
 
 

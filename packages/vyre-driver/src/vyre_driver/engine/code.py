@@ -199,6 +199,10 @@ class CodeCache:
         self._adopted[artifact_key] = artifact.executable, self._port.load(artifact.binary, queue)
         self._counters.loads += 1
 
+    def is_saved(self, code: CompiledCode) -> bool:
+        """Whether its kernels have run, and `save_if_new` has nothing to do."""
+        return code.key not in self._unsaved
+
     def save_if_new(self, code: CompiledCode) -> None:
         """Save code whose kernels have run, if it is not saved yet. Never raises: the dispatch has succeeded."""
         unsaved = self._unsaved.pop(code.key, None)

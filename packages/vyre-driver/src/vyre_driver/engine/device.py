@@ -74,6 +74,7 @@ class Device:
         self._reclaim = reclaim
         self.residents = Residents(self.profile.backend, weakref.proxy(self))
         self._live: set[Allocation] = set()
+        self._shared: set[Allocation] = set()
         self.abandoned: deque[Allocation] = deque()
         self.dropped = self.residents.dropped
 
@@ -255,6 +256,16 @@ class Device:
         memory = self.port.wrap(foreign)
         return None if memory is None else self._entered(Allocation(memory, max(1, size), is_borrowed=True))
 
+    def share(self, allocation: Allocation) -> bool:
+        """Note that others use memory whenever they like. Whether that is new."""
+        is_new = not self.is_shared(allocation)
+        self._shared.add(allocation)
+        return is_new
+
+    def is_shared(self, allocation: Allocation) -> bool:
+        """Whether others may use it at any time: another library's array, or memory that was exported."""
+        return allocation.is_borrowed or allocation in self._shared
+
     def export(self, allocation: Allocation, size: int) -> object:
         """The first `size` bytes as an array of bytes, after all work that uses them."""
         return self.port.export(allocation.memory, size)
@@ -264,6 +275,7 @@ class Device:
         for allocation in allocations:
             if allocation in self._live:
                 self._live.remove(allocation)
+                self._shared.discard(allocation)
                 self.counters.frees += 1
                 self.counters.bytes_freed += allocation.size
                 if not allocation.is_borrowed:

@@ -77,10 +77,10 @@ class Backlog:
     such a wait. With `is_timed` the launches' times on the device add up.
     """
 
-    __slots__ = ("_deadline", "_device", "_launches", "_ns", "_older", "_untimed", "is_timed", "last")
+    __slots__ = ("_deadline", "_launches", "_ns", "_older", "_untimed", "device", "is_timed", "last")
 
     def __init__(self, device: Device, deadline: Deadline | None = None, *, is_timed: bool = False) -> None:
-        self._device, self._deadline, self.is_timed = device, deadline, is_timed
+        self.device, self._deadline, self.is_timed = device, deadline, is_timed
         self._launches = 0
         self._older: Any = None
         self._untimed: list[Any] = []
@@ -95,7 +95,7 @@ class Backlog:
         if self.is_timed:
             self._untimed.append(event)
         if self._launches >= MOST_LAUNCHES // 2:
-            self._device.port.submit(event)
+            self.device.port.submit(event)
             older, self._older, self._launches = self._older, event, 0
             if older is not None:
                 self._wait(older)
@@ -106,8 +106,8 @@ class Backlog:
         return self._ns
 
     def _wait(self, event: Any) -> None:
-        self._device.counters.waits += 1
-        if not self._device.port.wait(event, None if self._deadline is None else self._deadline.remaining()):
+        self.device.counters.waits += 1
+        if not self.device.port.wait(event, None if self._deadline is None else self._deadline.remaining()):
             assert self._deadline is not None
             raise self._deadline.passed("the kernels")
         if self.is_timed:
@@ -116,7 +116,7 @@ class Backlog:
     def _add_times(self, events: int) -> None:
         """Add up the times of the oldest launches, which have ended, and forget their events."""
         for event in self._untimed[:events]:
-            time = self._device.port.elapsed(event)
+            time = self.device.port.elapsed(event)
             self._ns = None if time is None or self._ns is None else self._ns + time
         del self._untimed[:events]
 
@@ -176,7 +176,8 @@ class PreparedLaunch:
     `kernels` are the entry points with their grids and workgroup sizes. `order` is the order of the kernels where no
     loop of the host decides it, else None. No launch takes more than `longest` seconds, whatever its data. `runner`
     launches and waits, where there is one launch and reading the outputs does not wait. `output_bytes` is the size of
-    all outputs. `event` is that of the newest launch of the present dispatch, if the runner is not used.
+    all outputs. If it `outlives_call`, a dispatch need not wait for its end. `event` is that of the newest launch of
+    the present dispatch, if the runner is not used.
     """
 
     binding: LaunchBinding
@@ -191,6 +192,7 @@ class PreparedLaunch:
     traps: Allocation | None
     counters: Allocation | None
     output_bytes: int
+    outlives_call: bool = False
     event: Any = None
 
     @property

@@ -20,7 +20,7 @@ from vyre_driver.backend.results import TimedDispatchResult
 from vyre_driver.device.profile import Extent
 from vyre_driver.engine.bind import bind, code_for
 from vyre_driver.engine.device import Device
-from vyre_driver.engine.launch import EmptyLaunch, PreparedLaunch, Runnable
+from vyre_driver.engine.launch import Backlog, EmptyLaunch, PreparedLaunch, Runnable
 from vyre_driver.engine.pending import Deadline
 from vyre_driver.engine.port import Allocation
 from vyre_driver.engine.resident import bound_buffers, require_places, used_bytes
@@ -129,9 +129,9 @@ class CachedLaunch:
 
     `launch` serves dispatches that end before the next begins; `idle` are more of the same, each with memory of its
     own, for those that are pending together. `used` grows with each dispatch. `is_new`: its code has not run yet.
-    `is_settled`: it is neither new nor to be timed. No launch takes more than `longest` seconds, whatever its data.
-    `holds` counts its present users: it is not dropped meanwhile. `bytes_each` is about what one dispatch holds in
-    flight.
+    `is_settled`: it is neither new nor to be timed. `outlives_call`: nor to be waited for, without a deadline. No
+    launch takes more than `longest` seconds, whatever its data. `holds` counts its present users: it is not dropped
+    meanwhile. `bytes_each` is about what one dispatch holds in flight.
     """
 
     device: Device
@@ -144,6 +144,7 @@ class CachedLaunch:
     used: int = 0
     is_new: bool = True
     is_settled: bool = False
+    outlives_call: bool = False
     holds: int = 0
     idle: list[PreparedLaunch] = field(default_factory=list)
     bytes_each: int = field(init=False)
@@ -216,6 +217,7 @@ class LaunchCache:
         self._over: dict[int, dict[CachedLaunch, None]] = {}  # those over resident memory by each of its ids
         self._added, self._bytes = 0, 0  # launches since all were counted, and what was held then and by these
         self._poison: str | None = None
+        self._backlog: Backlog | None = None
         self.is_closed = False
         self.trial: LaunchChoice | None = None
         """The choice that its launches take in place of the device's; None but in a pipeline that is measured."""
@@ -236,12 +238,15 @@ class LaunchCache:
         return self._run_timed(device, self.find(device, program, inputs, config, deadline), inputs, deadline)
 
     def dispatch_resident(self, device: Device, deadline: Deadline | None, call: ResidentCall) -> None:
-        """A dispatch over resident memory."""
+        """A dispatch over resident memory, which is waited for only if something can be learned from it."""
         program, resources, config = call
         cached = self.entries.get(resident_key(program, resources, config))
         if cached is None:
             cached = self.get(device, resident_request(device, program, resources, config, deadline))
-        self.run(device, cached, (), deadline, BYTES)
+        if deadline is None and (cached.outlives_call or self._needs_no_first_run(device, cached)):
+            self._enqueue(device, cached)
+        else:
+            self.run(device, cached, (), deadline, BYTES)
 
     def dispatch_resident_timed(
         self, device: Device, deadline: Deadline | None, call: ResidentCall
@@ -391,6 +396,29 @@ class LaunchCache:
         counters.dispatches = cached.used = counters.dispatches + 1
         return outputs
 
+    def _enqueue(self, device: Device, cached: CachedLaunch) -> None:
+        """A dispatch that reads nothing at its end, and is not waited for."""
+        backlog = self._backlog
+        if backlog is None or backlog.device is not device:
+            backlog = self._backlog = Backlog(device)
+        try:
+            cached.prepared.enqueue((), None, None, backlog)
+        except BaseException as error:
+            self.failed(device, cached, error)
+            raise
+        counters = device.counters
+        counters.dispatches = cached.used = counters.dispatches + 1
+        if cached.is_new:
+            self.settle(device, cached)
+
+    @staticmethod
+    def _needs_no_first_run(device: Device, cached: CachedLaunch) -> bool:
+        """Whether a new launch need not be waited for either: its code has run, and it has one queue."""
+        launch = cached.launch
+        if not cached.is_new or cached.choice is not None or not isinstance(launch, PreparedLaunch):
+            return False
+        return launch.outlives_call and device.code.is_saved(launch.code)
+
     def _run_timed(
         self, device: Device, cached: CachedLaunch, inputs: Sequence[Any], deadline: Deadline | None
     ) -> TimedDispatchResult:
@@ -439,6 +467,9 @@ class LaunchCache:
             self.trim(device, cached)
         choice = cached.choice
         cached.is_settled = choice is None or not (choice.is_watching or choice.verdict.queue != cached.queue)
+        cached.outlives_call = (
+            cached.is_settled and isinstance(cached.launch, PreparedLaunch) and cached.launch.outlives_call
+        )
 
     def save(self, device: Device, cached: CachedLaunch) -> None:
         """Save the code if it is new."""
@@ -509,6 +540,7 @@ class LaunchCache:
 
     def release(self, device: Device) -> None:
         """Free everything, persistent memory too."""
+        self._backlog = None
         for cached in tuple(self.entries.values()):
             self.drop(device, cached)
         if self._persistent is not None:

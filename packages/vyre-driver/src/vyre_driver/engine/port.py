@@ -95,6 +95,13 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
     is_traced: bool = False
     """Whether launches are watched: what they take is then nothing to learn from."""
 
+    keeps_failures: bool = False
+    """Whether every wait raises what any launch before has failed with, until the port is closed.
+
+    Then a failure is not lost if nothing waits for its launch, and the engine waits for no launch over resident memory
+    that it reads nothing after.
+    """
+
     records: bool = False
     """Whether `record` works: a row of launches and fills is enqueued at one call, for less than one by one."""
 

@@ -354,6 +354,9 @@ class ResidentBackend(VyreBackend, contract=1):
     def _about_to_free(self, resource: Resource) -> None:
         """Drop the cached launches over this resource. Called within `_residents`."""
 
+    def _about_to_share(self, resource: Resource) -> None:
+        """Others may use the memory of this resource from now on, at any time. Called within `_residents`."""
+
     # ── resident resources ───────────────────────────────────────────────────────────────────────────────────────────
 
     def allocate_resident(self, byte_len: int) -> Resource:
@@ -399,6 +402,7 @@ class ResidentBackend(VyreBackend, contract=1):
 
     def export_resident(self, resource: Resource) -> object:
         with self._residents() as residents:
+            self._about_to_share(resource)
             return residents.export(resource)
 
     def free_resident(self, resource: Resource) -> None:

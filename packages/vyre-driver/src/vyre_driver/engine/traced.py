@@ -125,6 +125,7 @@ class TracedPort(DevicePort[TracedModule, Any, TracedLaunch]):
     def __init__(self, inner: DevicePort[Any, Any, Any], trace: Trace, counters: TracedCounters) -> None:
         self._inner, self._trace, self._counters = inner, trace, counters
         self.shares_host_memory = inner.shares_host_memory
+        self.keeps_failures = inner.keeps_failures
         self._profile: DeviceProfile | None = None
         self._clock = DeviceClock()
         self._launched: deque[TracedLaunch] = deque()

@@ -100,6 +100,13 @@ class ReuseWatch(DelegatingBackend, contract=1):
 
     # ── dispatches ───────────────────────────────────────────────────────────────────────────────────────────────────
 
+    def dispatch_resident(
+        self, program: Program, resources: Sequence[Resource], config: DispatchConfig = DEFAULT_CONFIG
+    ) -> None:
+        """Dispatch through `inner`, and count what it reads of resident memory."""
+        self.inner.dispatch_resident(program, resources, config)
+        self.read(program, resources)
+
     def dispatch_resident_timed(
         self, program: Program, resources: Sequence[Resource], config: DispatchConfig = DEFAULT_CONFIG
     ) -> TimedDispatchResult:

@@ -82,6 +82,11 @@ class FullBackend(HostMemoryBackend, contract=1):
 
     # ── resident resources: in host memory ───────────────────────────────────────────────────────────────────────────
 
+    def dispatch_resident(
+        self, program: Program, resources: Sequence[Resource], config: DispatchConfig = DEFAULT_CONFIG
+    ) -> None:
+        self.dispatch_resident_timed(program, resources, config)
+
     def dispatch_resident_timed(
         self, program: Program, resources: Sequence[Resource], config: DispatchConfig = DEFAULT_CONFIG
     ) -> TimedDispatchResult:
