@@ -20,6 +20,9 @@ from vyre_driver.testing.fake_port import InjectedError
 
 from .programs import DOUBLED, A, Engine, UseLowering, double, doubling, trap_if_odd, with_traps, words
 
+PARTLY = DispatchConfig(grid_override=(1, 1, 1))
+"""A workgroup for 4 of 5 elements: the output is filled first."""
+
 
 def inputs(*numbers: int) -> list[Any]:
     return [[np.full(5, n, np.uint32)] for n in numbers]
@@ -77,8 +80,9 @@ def test_a_timeout_counts_for_each(lazy: SimpleNamespace) -> None:
 def test_a_batch_that_fails_leaves_nothing_behind(lazy: SimpleNamespace, call: str, error: BaseException) -> None:
     nth = 1 if call == "wait" else 3
     lazy.ports[0].faults = [InjectedError(call, error, nth)]
+    config = PARTLY if call == "fill" else None
     with pytest.raises(type(error)):
-        lazy.pipeline.dispatch_batched(inputs(1, 2, 3, 4))
+        lazy.pipeline.dispatch_batched(inputs(1, 2, 3, 4), config)
     lazy.ports[0].faults = []
     assert lazy.backend.backend_metric_snapshot()["failures"] == 1
     assert firsts(lazy.pipeline.dispatch_batched(inputs(1, 2, 3, 4))) == [2, 4, 6, 8]

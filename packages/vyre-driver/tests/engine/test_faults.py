@@ -48,6 +48,8 @@ def add(x: Any) -> None:
 A, B = np.arange(5, dtype=np.uint32), np.full(5, 7, np.uint32)
 SUM = (A + B).tobytes()
 
+PARTLY = DispatchConfig(grid_override=(1, 1, 1))
+"""A workgroup for 4 of 5 elements: the output is filled first."""
 FAULTS = [
     InjectedError("emit", UnsupportedFeature("it", backend="fake")),
     InjectedError("compile", KernelCompileFailed("fake", "log")),
@@ -69,24 +71,24 @@ FAULTS = [
 def test_nothing_stays_behind(engine: Engine, fault: InjectedError) -> None:
     e, source = engine(add, faults=[fault]), adding()
     with pytest.raises(type(fault.error)) as caught:
-        e.backend.dispatch(source, [A, B])
+        e.backend.dispatch(source, [A, B], PARTLY)
     assert caught.value is fault.error
     assert e.ports[0].live == set()
     snapshot = e.backend.backend_metric_snapshot()
     assert (snapshot["failures"], snapshot["dispatches"]) == (1, 0)
     assert snapshot["allocations"] == snapshot["frees"]
-    assert e.backend.dispatch(source, [A, B]) == [SUM]
+    assert e.backend.dispatch(source, [A, B], PARTLY) == [SUM]
 
 
 @pytest.mark.parametrize("fault", FAULTS[6:], ids=lambda f: f"{f.call}-{f.nth}-{type(f.error).__name__}")
 def test_a_warm_launch_that_fails_is_forgotten(engine: Engine, fault: InjectedError) -> None:
     e, source = engine(add), adding()
-    e.backend.dispatch(source, [A, B])
+    e.backend.dispatch(source, [A, B], PARTLY)
     e.ports[0].faults = [InjectedError(fault.call, fault.error, fault.nth + e.ports[0].count(fault.call))]
     with pytest.raises(type(fault.error)):
-        e.backend.dispatch(source, [A, B])
+        e.backend.dispatch(source, [A, B], PARTLY)
     assert e.ports[0].live == set()
-    assert e.backend.dispatch(source, [A, B]) == [SUM]
+    assert e.backend.dispatch(source, [A, B], PARTLY) == [SUM]
 
 
 @pytest.mark.parametrize("call", ["probe", "target"])

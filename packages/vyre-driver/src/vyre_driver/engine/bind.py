@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -245,16 +245,21 @@ def _coarsening(device: Device, plan: LaunchPlan, code: CompiledCode, allocation
 
 def _resident(binding: LaunchBinding) -> Copies:
     """For resident memory: only outputs that may not be written everywhere are filled with zeros."""
-    ours = dict(zip((b.name for b in binding.plan.program.buffers), binding.code.executable.declared, strict=True))
-    covered = {binding.allocations[ours[name]] for name in written_everywhere(binding.plan)}
     return Copies(
         binding.device,
         tuple(binding.args(entry) for entry in binding.code.executable.entries),
         binding.owned,
         uploads=(),
-        fills=[fill for fill in binding.fills() if fill[0] not in covered],
+        fills=_needed_fills(binding),
         readbacks=(),
     )
+
+
+def _needed_fills(binding: LaunchBinding) -> Sequence[tuple[Allocation, int, int]]:
+    """The fills, without those of outputs that are known to be written everywhere."""
+    ours = dict(zip((b.name for b in binding.plan.program.buffers), binding.code.executable.declared, strict=True))
+    covered = {binding.allocations[ours[name]] for name in written_everywhere(binding.plan)}
+    return [fill for fill in binding.fills() if fill[0] not in covered]
 
 
 def _copies(binding: LaunchBinding) -> Copies:
@@ -267,7 +272,7 @@ def _copies(binding: LaunchBinding) -> Copies:
         tuple(binding.args(entry) for entry in executable.entries),
         binding.owned,
         uploads=[(binding.allocations[name], position) for name, position in binding.inputs.items()],
-        fills=binding.fills(),
+        fills=_needed_fills(binding),
         readbacks=[(binding.allocations[name], layout.start, layout.stop, t) for name, layout, t in outputs],
     )
 
