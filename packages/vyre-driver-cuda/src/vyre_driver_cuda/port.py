@@ -182,13 +182,13 @@ class CudaPort(DevicePort[Module, DeviceMemory, Mark]):
                 loaded.bind(args)
             mark = Mark(order.next_launch(loaded.memories))
             if timed:
-                mark.start = order.time()
+                order.begin(mark)
             if loaded.is_cooperative:
                 self._driver.launchCooperativeKernel(loaded.function, *grid, *workgroup_size, 0, stream, loaded.places)
             else:
                 self._launch_kernel(loaded.function, *grid, *workgroup_size, 0, stream, loaded.places, 0)
             if timed:
-                mark.end = order.time()
+                order.end(mark)
         return mark
 
     def submit(self, event: Mark) -> None:
