@@ -11,7 +11,7 @@ import pytest
 from cuda_emulation.fake_cupy import FakeCupy
 from cuda_emulation.rehearsal import RehearsedPort, opened
 
-from vyre_driver.arrays import make
+from vyre_driver.arrays import make, memory as arrays_memory
 from vyre_driver.arrays.array import DeviceArray
 from vyre_driver.arrays.dispatch import dispatch_device_arrays
 from vyre_driver.backend.config import DispatchConfig
@@ -61,6 +61,15 @@ def trapping() -> Program:
     return p.build()
 
 
+def adding() -> Program:
+    with program("adding", workgroup_size=COUNT) as p:
+        x, by = p.read("x", u32), p.uniform("by", u32, 1)
+        out = p.write("out", u32, like=x)
+        i = p.global_id(0)
+        out[i] = x[i] + by[0]
+    return p.build()
+
+
 WORDS = np.arange(COUNT, dtype=np.uint32)
 
 
@@ -97,6 +106,68 @@ def test_a_dispatch_over_arrays_of_the_device_is_one_launch(fake: FakeCupy, back
     out = dispatch_device_arrays(backend, source, {"x": x})["out"]
     out = dispatch_device_arrays(backend, source, {"x": out})["out"]
     assert out.numpy().tolist() == (WORDS * 4).tolist()
+
+
+def test_a_dispatch_of_bytes_copies_in_and_out(fake: FakeCupy, backend: EngineBackend) -> None:
+    """The output is written everywhere, so it is not filled; each copy has an event, and the last is asked."""
+    source = doubling()
+    counted = calls(fake, lambda: backend.dispatch(source, [WORDS]))
+    assert counted == {"memcpyAsync": 2, "launchKernel": 1, "eventRecord": 2, "eventQuery": 3}
+
+
+def test_events_of_timed_launches_are_used_again(fake: FakeCupy, backend: EngineBackend) -> None:
+    source, resources = doubling(), resident(backend)
+    counted = calls(fake, lambda: backend.dispatch_resident_timed(source, resources))
+    assert counted == {"eventRecord": 2, "launchKernel": 1, "eventQuery": 1, "eventElapsedTime": 1}
+
+
+@pytest.mark.parametrize("is_timed", [False, True])
+def test_marks_that_are_alive_have_events_of_their_own(fake: FakeCupy, *, is_timed: bool) -> None:
+    events = order_module.Events(fake, is_timed=is_timed)
+    marks = [order_module.Mark(n, events.take(), events.take(), events) for n in range(3)]
+    assert len({event.ptr for mark in marks for event in (mark.start, mark.end)}) == 6
+    assert all(event.timed is is_timed for mark in marks for event in (mark.start, mark.end))
+    given = {event.ptr for event in (marks[0].start, marks[0].end)}
+    del marks[0]
+    assert {events.take().ptr for _ in range(2)} == given
+    assert events.take().ptr not in given
+    for _ in range(2 * order_module.SPARE_EVENTS):
+        events.give_back(fake.cuda.Event())
+    assert len(events._spare) == order_module.SPARE_EVENTS
+
+
+def test_small_inputs_of_the_host_are_uploaded_once(fake: FakeCupy, backend: EngineBackend) -> None:
+    source, x = adding(), make.array(backend, WORDS)
+
+    def run(number: int) -> DeviceArray:
+        return dispatch_device_arrays(backend, source, {"x": x, "by": np.uint32([number])})["out"]
+
+    assert calls(fake, lambda: [run(n) for n in range(3)]) == Counter(launchKernel=3)
+    outs = [run(n) for n in range(3)]
+    assert [out.numpy().tolist() for out in outs] == [(WORDS + n).tolist() for n in range(3)]
+    fake.log.clear()
+    for number in range(1000, 1000 + arrays_memory.MAX_CONSTANTS + 10):
+        assert run(number).numpy()[1] == number + 1
+    assert run(0).numpy().tolist() == WORDS.tolist()
+    assert fake.log.count("memcpyAsync") > arrays_memory.MAX_CONSTANTS
+    assert len(arrays_memory._constants[backend]) == arrays_memory.MAX_CONSTANTS
+    backend.try_recover()
+    x = make.array(backend, WORDS)
+    assert run(7).numpy().tolist() == (WORDS + 7).tolist()
+
+
+def test_memory_that_was_freed_by_its_handle_is_not_used_again(backend: EngineBackend) -> None:
+    source, x = doubling(), make.array(backend, WORDS)
+    out = dispatch_device_arrays(backend, source, {"x": x})["out"]
+    handle = out.resource
+    assert handle is not None
+    assert handle.is_live()
+    handle.end()
+    assert not handle.is_live()
+    del out
+    assert dispatch_device_arrays(backend, source, {"x": x})["out"].numpy().tolist() == (WORDS * 2).tolist()
+    backend.shutdown()
+    assert not x.resource.is_live()  # type: ignore[union-attr]
 
 
 def test_a_program_that_can_trap_is_waited_for(fake: FakeCupy, backend: EngineBackend) -> None:

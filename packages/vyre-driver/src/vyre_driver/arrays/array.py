@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 import numpy as np
 
 from vyre_driver.arrays.arrow import arrow
-from vyre_driver.arrays.memory import ArrayMemory, result_memory
+from vyre_driver.arrays.memory import ArrayMemory, constant_memory, result_memory
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.delegate import innermost
@@ -41,7 +41,9 @@ class DeviceArray(ResidentArray):
     at `close`, which a ``with`` block calls at its end. Calls from several threads are serialized by the backend.
     """
 
-    __slots__ = ("__weakref__", "_memory", "_offset", "_resource", "_strides", "backend", "dtype", "shape")
+    __slots__ = (
+        *("__weakref__", "_is_contiguous", "_memory", "_offset", "_resource", "_strides", "backend", "dtype", "shape"),
+    )
 
     def __init__(
         self,
@@ -57,6 +59,7 @@ class DeviceArray(ResidentArray):
         self._resource = memory.resource
         self._offset = offset
         self._strides = contiguous_strides(shape) if strides is None else strides
+        self._is_contiguous = strides is None
         _live.add(self)
 
     def __repr__(self) -> str:
@@ -92,6 +95,8 @@ class DeviceArray(ResidentArray):
     @property
     def is_contiguous(self) -> bool:
         """Whether its elements follow each other in the order of their indices."""
+        if self._is_contiguous:
+            return True
         expected = contiguous_strides(self.shape)
         axes = zip(self.shape, self._strides, expected, strict=True)
         return self.size == 0 or all(length == 1 or a == b for length, a, b in axes)
@@ -99,8 +104,8 @@ class DeviceArray(ResidentArray):
     @property
     def resource(self) -> Resource | None:
         """The handle for dispatches over resident memory, if the array is all of its memory in order; else None."""
-        is_whole = self._resource.byte_len == self.nbytes and self._offset == 0
-        return self._resource if is_whole and self.is_contiguous else None
+        is_whole = self._offset == 0 and self._resource.byte_len == self.nbytes and self.is_contiguous
+        return self._resource if is_whole else None
 
     def __len__(self) -> int:
         if not self.shape:
@@ -340,7 +345,7 @@ class DeviceArray(ResidentArray):
         layout = _layout(self)
         config = DispatchConfig(grid_override=grid_of(self.size))
         program = gather(self.dtype.size, self.ndim)
-        self.backend.dispatch_resident(program, [self._resource, layout, made.resource], config)
+        self.backend.dispatch_resident(program, [self._resource, layout.resource, made.resource], config)
         return made
 
     def assign(self, given: object) -> None:
@@ -375,12 +380,14 @@ class DeviceArray(ResidentArray):
         if self.resource is not None and source.resource is not None:
             self.backend.dispatch_resident(copy_all(size), [source._resource, self._resource])
         elif self.is_contiguous:
-            at = _uniform(self.backend, np.array([source._offset, self._offset, self.size], np.uint32))
-            self.backend.dispatch_resident(copy_range(size), [source._resource, at, self._resource], config)
+            numbers = np.array([source._offset, self._offset, self.size], np.uint32)
+            at = constant_memory(self.backend, numbers.view(np.uint8))
+            self.backend.dispatch_resident(copy_range(size), [source._resource, at.resource, self._resource], config)
         else:
             if source.resource is None:
                 source = source.copy()
-            resources = [source._resource, _layout(self), self._resource]
+            layout = _layout(self)
+            resources = [source._resource, layout.resource, self._resource]
             self.backend.dispatch_resident(scatter(size, self.ndim), resources, config)
 
     def __setitem__(self, index: object, value: object) -> None:
@@ -430,15 +437,9 @@ def numpy_dtype(array: Any) -> np.dtype[Any]:
     return np.dtype(array.dtype.numpy if isinstance(array.dtype, DType) else array.dtype)
 
 
-def _layout(array: DeviceArray) -> Resource:
+def _layout(array: DeviceArray) -> ArrayMemory:
     """The uniform of `gather` and `scatter` in the memory of the array's backend."""
-    return _uniform(array.backend, layout_of(array._offset, array.shape, array._strides))
-
-
-def _uniform(backend: VyreBackend, numbers: npt.NDArray[np.uint32]) -> Resource:
-    resource = backend.allocate_resident(numbers.nbytes)
-    backend.upload_resident(resource, numbers)
-    return resource
+    return constant_memory(array.backend, layout_of(array._offset, array.shape, array._strides).view(np.uint8))
 
 
 def _holders(backend: VyreBackend) -> str:

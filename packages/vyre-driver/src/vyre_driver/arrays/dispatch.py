@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from vyre_driver.arrays.array import DeviceArray, allocate, require_same_backend
+from vyre_driver.arrays.memory import CONSTANT_BYTES, ArrayMemory, constant_memory
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.typed import array_bytes, input_model, require_names
@@ -42,42 +43,46 @@ def dispatch_device_arrays(
         DeviceOutOfMemory: The outputs do not fit; the error names the largest arrays on the device.
     """
     require_names(program, arrays)
-    held: dict[str, DeviceArray] = {}
+    held: dict[str, DeviceArray | ArrayMemory] = {}
+    sizes = []
     for buffer in program.inputs:
-        held[buffer.name] = _on_device(backend, buffer, arrays[buffer.name])
-    lengths = _output_lengths(backend.id(), program, tuple([held[b.name].nbytes for b in program.inputs]), config)
+        held[buffer.name], size = _on_device(backend, buffer, arrays[buffer.name])
+        sizes.append(size)
+    lengths = _output_lengths(backend.id(), program, tuple(sizes), config)
     outputs: dict[str, DeviceArray] = {}
     for buffer in program.outputs:
-        if buffer.name in held:
-            array = held[buffer.name]
-            outputs[buffer.name] = array.copy() if array is arrays[buffer.name] else array
+        array = held.get(buffer.name)
+        if isinstance(array, DeviceArray):
+            made = array.copy() if array is arrays[buffer.name] else array
         else:
             model = arrays.get(input_model(program, buffer))
             shape = tuple(getattr(model, "shape", ()))
             length = lengths[buffer.name]
             fits = len(shape) > 1 and math.prod(shape) == length
-            outputs[buffer.name] = allocate(backend, buffer.dtype, shape if fits else (length,), is_zero=False)
-    held.update(outputs)
+            made = allocate(backend, buffer.dtype, shape if fits else (length,), is_zero=False)
+        held[buffer.name] = outputs[buffer.name] = made
     resources = [held[buffer.name].resource for buffer in program.buffers if buffer.memory.is_host_visible]
     backend.dispatch_resident(program, [found for found in resources if found is not None], config)
     return outputs
 
 
-def _on_device(backend: VyreBackend, buffer: Buffer, given: object) -> DeviceArray:
-    """An input in memory of its own or, if it is there, in the caller's."""
+def _on_device(backend: VyreBackend, buffer: Buffer, given: object) -> tuple[DeviceArray | ArrayMemory, int]:
+    """An input in memory of its own or, if it is there, in the caller's; and its size in bytes."""
     if not isinstance(given, DeviceArray):
         contents = array_bytes(buffer, given)
+        if 0 < contents.size <= CONSTANT_BYTES and not buffer.is_output:
+            return constant_memory(backend, contents), contents.size
         shape = tuple(getattr(given, "shape", ())) or (contents.size // buffer.dtype.size,)
         made = allocate(backend, buffer.dtype, shape, is_zero=False)
         if contents.size:
             assert made.resource is not None
             backend.upload_resident(made.resource, contents)
-        return made
+        return made, made.nbytes
     require_same_backend(buffer.name, given, backend)
     if given.dtype is not buffer.dtype:
         needed, fix = f"an array of {buffer.dtype}", "convert it with a kernel, or declare the buffer with its type"
         raise InvalidInput(buffer.name, needed=needed, got=f"one of {given.dtype}", fix=fix)
-    return given if given.resource is not None else given.copy()
+    return (given if given.resource is not None else given.copy()), given.nbytes
 
 
 @lru_cache(maxsize=256)

@@ -1,28 +1,38 @@
 """Memory of device arrays, which is used again when the last array that has it ends.
 
 A launch that is repeated over memory that it was prepared for costs a few microseconds, and one over new memory many
-times as much. So results get memory of the same size that earlier arrays have left.
+times as much. So results get memory of the same size that earlier arrays have left, and small inputs from the host,
+such as the uniforms of an algorithm, the memory where their contents already are.
 """
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections import defaultdict, deque
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.resources import Resource
 from vyre_driver.errors import DeviceOutOfMemory, StaleHandle
 
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
 MAX_CACHED = 8
 """Resources of one size that are cached for results to come."""
 MAX_CACHED_BYTES = 1 << 28
 """Larger resources are freed at once."""
+MAX_CONSTANTS, CONSTANT_BYTES = 256, 256
+"""Contents of the host that stay in the memory of a backend, and the bytes that each has at most."""
 
 _NOTHING = bytearray()
 _Free = defaultdict[int, deque[Resource]]
 _free: weakref.WeakKeyDictionary[VyreBackend, _Free] = weakref.WeakKeyDictionary()
+_constants: weakref.WeakKeyDictionary[VyreBackend, dict[bytes, ArrayMemory]] = weakref.WeakKeyDictionary()
+_lock = threading.Lock()
 
 
 class ArrayMemory:
@@ -62,13 +72,42 @@ def result_memory(backend: VyreBackend, byte_len: int) -> ArrayMemory:
     while cached:
         try:
             resource = cached.pop()
-            backend.download_resident_range_into(resource, 0, 0, _NOTHING)
-        except (IndexError, StaleHandle):  # another thread took it, or the device was opened again
+        except IndexError:  # another thread took it
             continue
-        return ArrayMemory(resource, give_back)
+        if is_live(backend, resource):
+            return ArrayMemory(resource, give_back)
     try:
         resource = backend.allocate_resident(byte_len)
     except DeviceOutOfMemory:
         free.clear()
         resource = backend.allocate_resident(byte_len)
     return ArrayMemory(resource, give_back)
+
+
+def constant_memory(backend: VyreBackend, contents: npt.NDArray[np.uint8]) -> ArrayMemory:
+    """Memory with `contents`, which nothing writes to: that of an earlier call with equal ones, or a new upload."""
+    key = contents.tobytes()
+    with _lock:
+        cached = _constants.setdefault(backend, {})
+        memory = cached.pop(key, None)
+        if memory is not None and is_live(backend, memory.resource):
+            cached[key] = memory  # as the newest
+            return memory
+    memory = result_memory(backend, len(key))
+    backend.upload_resident(memory.resource, contents)
+    with _lock:
+        cached[key] = memory
+        dropped = cached.pop(next(iter(cached))) if len(cached) > MAX_CONSTANTS else None
+    del dropped  # without the lock
+    return memory
+
+
+def is_live(backend: VyreBackend, resource: Resource) -> bool:
+    """Whether the memory of a resource is there: it was not freed, and the device was not opened again."""
+    known = resource.is_live()
+    if known is None:
+        try:
+            backend.download_resident_range_into(resource, 0, 0, _NOTHING)
+        except StaleHandle:
+            return False
+    return known is not False

@@ -33,6 +33,7 @@ class Resource:
     generation: int
     byte_len: int
     _end: Callable[[], object] | None = field(default=None, repr=False, compare=False)
+    _is_live: Callable[[], bool] | None = field(default=None, repr=False, compare=False)
 
     def __hash__(self) -> int:
         return self.id
@@ -42,6 +43,10 @@ class Resource:
 
     def __exit__(self, *error: object) -> None:
         self.end()
+
+    def is_live(self) -> bool | None:
+        """Whether the memory is there; None where the backend alone knows. Another thread may end it at any time."""
+        return None if self._is_live is None else self._is_live()
 
     def end(self) -> None:
         """End its life, if it has not ended. The memory is free after the next call of the backend."""

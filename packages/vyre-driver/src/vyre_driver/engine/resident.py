@@ -117,7 +117,10 @@ class Residents:
         generation = self._device.generation
         number = next(_ids)
         end = partial(self.dropped.append, number)  # no more than that: it may run inside of any call
-        resource = Resource(backend=self._backend, id=number, generation=generation, byte_len=byte_len, _end=end)
+        is_live = partial(_is_live, weakref.ref(self), number)
+        resource = Resource(
+            backend=self._backend, id=number, generation=generation, byte_len=byte_len, _end=end, _is_live=is_live
+        )
         self._live[number] = weakref.ref(resource), byte_len, allocation
         weakref.finalize(resource, end).atexit = False
         return resource
@@ -132,6 +135,10 @@ class Residents:
         if found is None or stated != (self._backend, self._device.generation, found[1]):
             raise self._stale(resource)
         return found[2]
+
+    def has(self, number: int) -> bool:
+        """Whether the resource with this id is alive. May be called without the lock."""
+        return number in self._live and number not in self.dropped
 
     def export(self, resource: Resource) -> object:
         """The memory behind a handle as an array of bytes, which keeps it alive."""
@@ -210,6 +217,12 @@ class Residents:
             reason = f"the device of generation {self._device.generation} is another one, or was opened again"
             return StaleHandle(handle, reason, fix="allocate and upload again on this backend")
         return StaleHandle(handle, "it was freed", fix="allocate a new one")
+
+
+def _is_live(of: weakref.ref[Residents], number: int) -> bool:
+    """Whether a resource is alive. Called without the lock."""
+    residents = of()
+    return residents is not None and residents.has(number)
 
 
 def whole_bytes(resource: Resource, data: HostBuffer) -> memoryview:
