@@ -104,8 +104,10 @@ class DeviceArray(ResidentArray):
     @property
     def resource(self) -> Resource | None:
         """The handle for dispatches over resident memory, if the array is all of its memory in order; else None."""
-        is_whole = self._offset == 0 and self._resource.byte_len == self.nbytes and self.is_contiguous
-        return self._resource if is_whole else None
+        resource = self._resource
+        if self._offset or resource.byte_len != math.prod(self.shape) * self.dtype.size:
+            return None
+        return resource if self._is_contiguous or self.is_contiguous else None
 
     def __len__(self) -> int:
         if not self.shape:

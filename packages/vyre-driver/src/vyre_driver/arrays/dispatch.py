@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from dataclasses import dataclass
 
 from vyre_driver.arrays.array import DeviceArray, allocate, require_same_backend
 from vyre_driver.arrays.memory import CONSTANT_BYTES, ArrayMemory, constant_memory
@@ -42,50 +42,90 @@ def dispatch_device_arrays(
         InvalidInput: A buffer, which the error names, is missing, unknown, of another type or of another backend.
         DeviceOutOfMemory: The outputs do not fit; the error names the largest arrays on the device.
     """
-    require_names(program, arrays)
+    inputs = program.inputs
+    if type(arrays) is not dict or len(arrays) != len(inputs) or any(b.name not in arrays for b in inputs):
+        require_names(program, arrays)
     held: dict[str, DeviceArray | ArrayMemory] = {}
     sizes = []
-    for buffer in program.inputs:
+    for buffer in inputs:
         held[buffer.name], size = _on_device(backend, buffer, arrays[buffer.name])
         sizes.append(size)
-    lengths = _output_lengths(backend.id(), program, tuple(sizes), config)
+    signature = _signature(backend, program, tuple(sizes), config)
     outputs: dict[str, DeviceArray] = {}
-    for buffer in program.outputs:
-        array = held.get(buffer.name)
-        if isinstance(array, DeviceArray):
-            made = array.copy() if array is arrays[buffer.name] else array
+    for buffer, model, length in signature.outputs:
+        name = buffer.name
+        array = held.get(name)
+        if array is not None:
+            assert isinstance(array, DeviceArray)
+            made = array.copy() if array is arrays[name] else array
         else:
-            model = arrays.get(input_model(program, buffer))
-            shape = tuple(getattr(model, "shape", ()))
-            length = lengths[buffer.name]
+            shape = tuple(getattr(arrays.get(model), "shape", ()))
             fits = len(shape) > 1 and math.prod(shape) == length
             made = allocate(backend, buffer.dtype, shape if fits else (length,), is_zero=False)
-        held[buffer.name] = outputs[buffer.name] = made
-    resources = [held[buffer.name].resource for buffer in program.buffers if buffer.memory.is_host_visible]
+        held[name] = outputs[name] = made
+    resources = [held[name].resource for name in signature.visible]
     backend.dispatch_resident(program, [found for found in resources if found is not None], config)
     return outputs
 
 
 def _on_device(backend: VyreBackend, buffer: Buffer, given: object) -> tuple[DeviceArray | ArrayMemory, int]:
     """An input in memory of its own or, if it is there, in the caller's; and its size in bytes."""
-    if not isinstance(given, DeviceArray):
-        contents = array_bytes(buffer, given)
-        if 0 < contents.size <= CONSTANT_BYTES and not buffer.is_output:
-            return constant_memory(backend, contents), contents.size
-        shape = tuple(getattr(given, "shape", ())) or (contents.size // buffer.dtype.size,)
-        made = allocate(backend, buffer.dtype, shape, is_zero=False)
-        if contents.size:
-            assert made.resource is not None
-            backend.upload_resident(made.resource, contents)
-        return made, made.nbytes
-    require_same_backend(buffer.name, given, backend)
+    if type(given) is not DeviceArray:
+        return _uploaded(backend, buffer, given)
+    if given.backend is not backend:
+        require_same_backend(buffer.name, given, backend)
     if given.dtype is not buffer.dtype:
         needed, fix = f"an array of {buffer.dtype}", "convert it with a kernel, or declare the buffer with its type"
         raise InvalidInput(buffer.name, needed=needed, got=f"one of {given.dtype}", fix=fix)
-    return (given if given.resource is not None else given.copy()), given.nbytes
+    resource = given.resource
+    return (given, resource.byte_len) if resource is not None else (given.copy(), given.nbytes)
 
 
-@lru_cache(maxsize=256)
+def _uploaded(backend: VyreBackend, buffer: Buffer, given: object) -> tuple[DeviceArray | ArrayMemory, int]:
+    """An array of the host in memory of the backend: where its contents are already, if they are small and stay."""
+    contents = array_bytes(buffer, given)
+    if 0 < contents.size <= CONSTANT_BYTES and not buffer.is_output:
+        return constant_memory(backend, contents), contents.size
+    shape = tuple(getattr(given, "shape", ())) or (contents.size // buffer.dtype.size,)
+    made = allocate(backend, buffer.dtype, shape, is_zero=False)
+    if contents.size:
+        assert made.resource is not None
+        backend.upload_resident(made.resource, contents)
+    return made, made.nbytes
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What a dispatch over arrays of some sizes makes.
+
+    `outputs` has each output with the input whose shape it has, and its length; `visible` names the buffers that
+    resources are passed for. The program is kept alive, and so its identity its own.
+    """
+
+    program: Program
+    outputs: tuple[tuple[Buffer, str, int], ...]
+    visible: tuple[str, ...]
+
+
+_signatures: dict[tuple[object, ...], Signature] = {}
+MAX_SIGNATURES = 1024
+
+
+def _signature(
+    backend: VyreBackend, program: Program, byte_lengths: tuple[int, ...], config: DispatchConfig
+) -> Signature:
+    key = id(program), byte_lengths, config.launch_shape
+    found = _signatures.get(key)
+    if found is None:
+        if len(_signatures) >= MAX_SIGNATURES:
+            _signatures.clear()
+        lengths = _output_lengths(backend.id(), program, byte_lengths, config)
+        outputs = tuple([(b, input_model(program, b), lengths[b.name]) for b in program.outputs])
+        visible = tuple([b.name for b in program.buffers if b.memory.is_host_visible])
+        found = _signatures[key] = Signature(program, outputs, visible)
+    return found
+
+
 def _output_lengths(
     backend: str, program: Program, byte_lengths: tuple[int, ...], config: DispatchConfig
 ) -> dict[str, int]:

@@ -11,6 +11,8 @@ from vyre_driver.errors import InvalidInput
 
 def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
     """The strides of an array whose last axis is contiguous."""
+    if len(shape) == 1:
+        return (1,)
     strides, step = [], 1
     for length in reversed(shape):
         strides.append(step)
