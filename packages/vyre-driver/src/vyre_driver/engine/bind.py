@@ -214,7 +214,8 @@ def _prepared(
         (entry.name, plan.coarsened_grid(row if entry.most > 1 else 1), entry.workgroup_size)
         for entry in executable.entries
     )
-    is_one = order == (0,) and plan.repeats == 1 and not transfer.reads
+    is_one = order == (0,) and plan.repeats == 1
+    runs = is_one and not transfer.reads
     return PreparedLaunch(
         binding=binding,
         device=device,
@@ -223,8 +224,9 @@ def _prepared(
         transfer=transfer,
         kernels=kernels,
         order=order,
+        is_one=is_one,
         longest=longest,
-        runner=device.port.runner(code.module, *kernels[0], *transfer.constant_args(), longest) if is_one else None,
+        runner=device.port.runner(code.module, *kernels[0], *transfer.constant_args(), longest) if runs else None,
         traps=allocations.get(TRAPS),
         counters=allocations.get(COUNTERS),
         output_bytes=sum(layout.size for layout in plan.outputs),

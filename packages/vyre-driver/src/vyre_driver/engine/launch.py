@@ -174,10 +174,10 @@ class PreparedLaunch:
     """A launch over memory of its own; persistent memory of a pipeline is not freed with it.
 
     `kernels` are the entry points with their grids and workgroup sizes. `order` is the order of the kernels where no
-    loop of the host decides it, else None. No launch takes more than `longest` seconds, whatever its data. `runner`
-    launches and waits, where there is one launch and reading the outputs does not wait. `output_bytes` is the size of
-    all outputs. If it `outlives_call`, a dispatch need not wait for its end. `event` is that of the newest launch of
-    the present dispatch, if the runner is not used.
+    loop of the host decides it, else None. `is_one`: it is one launch. No launch takes more than `longest` seconds,
+    whatever its data. `runner` launches and waits, where there is one launch and reading the outputs does not wait.
+    `output_bytes` is the size of all outputs. If it `outlives_call`, a dispatch need not wait for its end. `event` is
+    that of the newest launch of the present dispatch, if the runner is not used.
     """
 
     binding: LaunchBinding
@@ -187,6 +187,7 @@ class PreparedLaunch:
     transfer: Transfer
     kernels: tuple[tuple[str, Extent, Extent], ...]
     order: tuple[int, ...] | None
+    is_one: bool
     longest: float
     runner: Callable[[Sequence[Any]], None] | None
     traps: Allocation | None
@@ -206,8 +207,11 @@ class PreparedLaunch:
         """One dispatch: the outputs; None for those that are made in `views`."""
         transfer, runner = self.transfer, self.runner
         targets = None if views is None or self.output_bytes <= SMALL else self.targets(inputs, views)
-        if runner is None or deadline is not None:
+        if deadline is not None:
             self._wait(self.submit(inputs, deadline, targets), deadline)
+            return self.end(form, targets)
+        if runner is None:
+            self._wait(self._launch_once(inputs, targets) if self.is_one else self.submit(inputs, None, targets), None)
             return self.end(form, targets)
         if self.traps is not None:
             self.clear_traps()
@@ -251,6 +255,24 @@ class PreparedLaunch:
                     taken.append((start, stop))
             found.append(view)
         return found
+
+    def _launch_once(self, inputs: Sequence[Any], targets: Targets | None = None) -> Any:
+        """Enqueue the one launch of this dispatch: its event."""
+        device = self.device
+        self.clear_traps()
+        args = self.transfer.upload(inputs, targets)[0]
+        name, grid, workgroup_size = self.kernels[0]
+        event = device.port.launch(self.code.module, name, grid, workgroup_size, args, longest=self.longest)
+        self.event = event
+        device.counters.launches += 1
+        return event
+
+    def leave(self, backlog: Backlog) -> None:
+        """One dispatch over resident memory that `outlives_call`, and is waited for with the `backlog` at most."""
+        if self.is_one:
+            backlog.add(self._launch_once(()))
+        else:
+            self.enqueue((), None, None, backlog)
 
     def submit(self, inputs: Sequence[Any], deadline: Deadline | None, targets: Targets | None = None) -> Any:
         """Enqueue everything without waiting: the last event, None if there was nothing to launch."""

@@ -402,7 +402,7 @@ class LaunchCache:
         if backlog is None or backlog.device is not device:
             backlog = self._backlog = Backlog(device)
         try:
-            cached.prepared.enqueue((), None, None, backlog)
+            cached.prepared.leave(backlog)
         except BaseException as error:
             self.failed(device, cached, error)
             raise
