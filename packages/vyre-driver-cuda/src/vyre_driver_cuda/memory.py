@@ -35,15 +35,18 @@ class DeviceMemory:
 
 
 class StagingBuffer:
-    """Pinned host memory that a copy uses until `event`. It `is_open` while that does not stand behind the copy."""
+    """Pinned host memory that a copy uses until `event`. It `is_open` while that does not stand behind the copy.
 
-    __slots__ = ("address", "bytes", "event", "is_open")
+    Without `is_used` no copy uses it any more.
+    """
+
+    __slots__ = ("address", "bytes", "event", "is_open", "is_used")
 
     def __init__(self, cupy: Any, size: int) -> None:
         self.bytes = np.frombuffer(cupy.cuda.alloc_pinned_memory(size), np.uint8, size)
         self.address = int(self.bytes.ctypes.data)
         self.event = cupy.cuda.Event(disable_timing=True)
-        self.is_open = False
+        self.is_open = self.is_used = False
 
 
 class Ring:
@@ -59,7 +62,8 @@ class Ring:
         self._staging.append(staging)
         if staging.is_open:
             self.close(staging)
-        self._wait(staging.event)
+        if staging.is_used:
+            self._wait(staging.event)
         return staging
 
     def close(self, staging: StagingBuffer) -> None:
@@ -84,8 +88,8 @@ class StreamCopies:
         """Enqueue the copy of `data` to `address`; `data` is free at return."""
         ring, kind = self._ring(data.nbytes), self._runtime.memcpyHostToDevice
         for start in range(0, data.nbytes, ring.size):
-            piece, staging = np.frombuffer(data[start : start + ring.size], np.uint8), ring.next()
-            staging.bytes[: piece.nbytes] = piece
+            piece, staging = data[start : start + ring.size], ring.next()
+            staging.bytes[: piece.nbytes].data[:] = piece
             self._copy(address + start, staging.address, piece.nbytes, kind, ring, staging)
 
     def read(self, address: int, into: memoryview) -> None:
@@ -110,10 +114,11 @@ class StreamCopies:
         return self._small if size <= SMALL else self._large
 
     def _copy(self, target: int, source: int, size: int, kind: int, ring: Ring, staging: StagingBuffer) -> None:
-        staging.is_open = True  # an interrupt may come in between
+        staging.is_open = staging.is_used = True  # an interrupt may come in between
         self._runtime.memcpyAsync(target, source, size, kind, self._stream)
         ring.close(staging)
 
     def _take(self, staging: StagingBuffer, piece: memoryview) -> None:
         self._wait(staging.event)
-        np.frombuffer(piece, np.uint8)[:] = staging.bytes[: piece.nbytes]
+        staging.is_used = False
+        piece[:] = staging.bytes[: piece.nbytes].data

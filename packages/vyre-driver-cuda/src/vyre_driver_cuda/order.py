@@ -130,7 +130,8 @@ class Order(Ledger):
         self._uses.append((number, memories))
         if not number % TRIM:
             self._trim(self._ended)
-        register(self)
+        if len(self._uses) == 1:  # else it is registered for what came before, which no sweep has found ended
+            register(self)
         if self._captured is not None:
             self._captured.update(memories)
         return number

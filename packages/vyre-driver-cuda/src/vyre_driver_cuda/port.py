@@ -41,19 +41,18 @@ class Current:
     def __init__(self, runtime: Any, device: int) -> None:
         self._runtime, self._device = runtime, device
         self._threads = threading.local()
-        self.depth = 0
-        """Blocks that are open; calls of a port come one at a time."""
+        self.before: list[int] = []
+        """The thread's own device for each block that is open; calls of a port come one at a time."""
 
     def __enter__(self) -> None:
         before, threads = self._runtime.getDevice(), self._threads
-        if before != self._device or not hasattr(threads, "before"):
+        if before != self._device or not hasattr(threads, "has_context"):
             self._runtime.setDevice(self._device)
-        threads.before = [*getattr(threads, "before", ()), before]
-        self.depth += 1
+            threads.has_context = True
+        self.before.append(before)
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        self.depth -= 1
-        *self._threads.before, before = self._threads.before
+        before = self.before.pop()
         if before != self._device:
             with suppress(Exception):  # of a driver that is gone
                 self._runtime.setDevice(before)
@@ -77,7 +76,7 @@ class CudaPort(DevicePort[Module, DeviceMemory, Mark]):
         with self._current:
             self._pool = self._cupy.cuda.MemoryPool()
             current = self._current
-            self._order = Order(self._cupy, lambda: current.depth > 0, self.wait_limit, self._pool)
+            self._order = Order(self._cupy, lambda: bool(current.before), self.wait_limit, self._pool)
         self._is_closed = False
 
     # ── what the device is ───────────────────────────────────────────────────────────────────────────────────────────
