@@ -230,11 +230,20 @@ def sequences(backend: EngineBackend, *, toy: bool) -> list[Row]:
             for step in steps:
                 backend.dispatch_resident_timed(step.program, step.resources)
 
+    def unawaited(count: int) -> None:
+        for _ in range(count):
+            for step in steps:
+                backend.dispatch_resident(step.program, step.resources)
+        backend.flush()
+
     run(4)
     count = 1 if toy else 50
     rows = [{"what": f"{STEPS} steps, recorded", "µs a step": round(_each(run, count) / STEPS, 3)}]
     rows.append(
         {"what": "dispatched one by one", "µs a step": round(_each(one_by_one, max(1, count // 10)) / STEPS, 3)}
+    )
+    rows.append(
+        {"what": "the same, waited for once", "µs a step": round(_each(unawaited, max(1, count // 10)) / STEPS, 3)}
     )
     if not toy:
         rows += _sequences_of_launches(backend)

@@ -90,9 +90,10 @@ def constant_memory(backend: VyreBackend, contents: npt.NDArray[np.uint8]) -> Ar
     with _lock:
         cached = _constants.setdefault(backend, {})
         memory = cached.pop(key, None)
-        if memory is not None and is_live(backend, memory.resource):
+        if memory is not None:
             cached[key] = memory  # as the newest
-            return memory
+    if memory is not None and is_live(backend, memory.resource):
+        return memory
     memory = result_memory(backend, len(key))
     backend.upload_resident(memory.resource, contents)
     with _lock:
