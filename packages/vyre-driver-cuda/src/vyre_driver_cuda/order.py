@@ -33,7 +33,7 @@ Longer waits sleep in between."""
 LONGEST_PAUSE = 0.005
 SELDOM = 64
 """One sweep in this many asks the GPU; the others use what waits have found out. An event costs as much as a launch."""
-SPARE_EVENTS = 64
+IDLE_EVENTS = 64
 """Events of each kind that are kept for later work. Making one and ending it takes longer than recording it."""
 TRIM = 256
 """Pieces of work after which what ended ones used is dropped, if no other call does it."""
@@ -42,23 +42,23 @@ TRIM = 256
 class Events:
     """Events of CUDA, with times or without. Those that nothing asks about any more are recorded again."""
 
-    __slots__ = ("_cupy", "_is_timed", "_spare")
+    __slots__ = ("_cupy", "_idle", "_is_timed")
 
     def __init__(self, cupy: Any, *, is_timed: bool) -> None:
         self._cupy, self._is_timed = cupy, is_timed
-        self._spare: list[Any] = []
+        self._idle: list[Any] = []
 
     def take(self) -> Any:
         """An event; what it stood behind before is forgotten when it is recorded."""
         try:
-            return self._spare.pop()
+            return self._idle.pop()
         except IndexError:
             return self._cupy.cuda.Event(disable_timing=not self._is_timed)
 
     def give_back(self, event: Any) -> None:
         """Leave an event to later work."""
-        if len(self._spare) < SPARE_EVENTS:
-            self._spare.append(event)
+        if len(self._idle) < IDLE_EVENTS:
+            self._idle.append(event)
 
 
 @dataclass(slots=True, eq=False)

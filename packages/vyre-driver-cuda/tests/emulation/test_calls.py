@@ -131,9 +131,9 @@ def test_marks_that_are_alive_have_events_of_their_own(fake: FakeCupy, *, is_tim
     del marks[0]
     assert {events.take().ptr for _ in range(2)} == given
     assert events.take().ptr not in given
-    for _ in range(2 * order_module.SPARE_EVENTS):
+    for _ in range(2 * order_module.IDLE_EVENTS):
         events.give_back(fake.cuda.Event())
-    assert len(events._spare) == order_module.SPARE_EVENTS
+    assert len(events._idle) == order_module.IDLE_EVENTS
 
 
 def test_small_inputs_of_the_host_are_uploaded_once(fake: FakeCupy, backend: EngineBackend) -> None:

@@ -95,7 +95,7 @@ def _uploaded(backend: VyreBackend, buffer: Buffer, given: object) -> tuple[Devi
 
 
 @dataclass(frozen=True, slots=True)
-class Signature:
+class ArraySignature:
     """What a dispatch over arrays of some sizes makes.
 
     `outputs` has each output with the input whose shape it has, and its length; `visible` names the buffers that
@@ -107,13 +107,13 @@ class Signature:
     visible: tuple[str, ...]
 
 
-_signatures: dict[tuple[object, ...], Signature] = {}
+_signatures: dict[tuple[object, ...], ArraySignature] = {}
 MAX_SIGNATURES = 1024
 
 
 def _signature(
     backend: VyreBackend, program: Program, byte_lengths: tuple[int, ...], config: DispatchConfig
-) -> Signature:
+) -> ArraySignature:
     key = id(program), byte_lengths, config.launch_shape
     found = _signatures.get(key)
     if found is None:
@@ -122,7 +122,7 @@ def _signature(
         lengths = _output_lengths(backend.id(), program, byte_lengths, config)
         outputs = tuple([(b, input_model(program, b), lengths[b.name]) for b in program.outputs])
         visible = tuple([b.name for b in program.buffers if b.memory.is_host_visible])
-        found = _signatures[key] = Signature(program, outputs, visible)
+        found = _signatures[key] = ArraySignature(program, outputs, visible)
     return found
 
 
