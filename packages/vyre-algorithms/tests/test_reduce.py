@@ -8,7 +8,13 @@ from algorithm_data import TYPES, data, same
 from hypothesis import given, settings, strategies as st
 
 import vyre_algorithms as va
+from vyre_algorithms.monoids import reduction_of
+from vyre_algorithms.tree import column_program
 from vyre_driver.errors import InvalidInput
+from vyre_foundation.dtype import f32
+from vyre_foundation.ir.stmt import For
+from vyre_foundation.optimize import optimize
+from vyre_foundation.validate import validate
 
 HARD = [0.0, -0.0, 1.0, -1.0, 1e-45, -1e-45, 3.4e38, -3.4e38, np.inf, -np.inf, np.nan, 1e-3, 7.0]
 LENGTHS = [1, 2, 63, 64, 65, 4095, 4096, 4097, 70_000]
@@ -103,6 +109,14 @@ def test_columns_of_every_type(backend):
         x = data(dtype, (70, 16))
         same(va.sum(x, 0, backend=backend), va.sum(np.ascontiguousarray(x.T), 1, backend=backend))
         same(va.max(x, 0, backend=backend), va.max(np.ascontiguousarray(x.T), 1, backend=backend))
+
+
+@pytest.mark.parametrize("operation", ["sum", "max", "argmin"])
+def test_loops_over_lanes_of_columns_stay_loops(operation):
+    """The lanes are in memory anyway, and written out they are most of what compilers have to do."""
+    facts = optimize(validate(column_program(reduction_of(operation, f32, f32))))
+    assert len(facts.program.of(For)) == 7
+    assert len(facts.program.statements) < 100
 
 
 @pytest.mark.parametrize("axis", [None, 0, 1, -1, (0, 2), (1, 2), (0, 1, 2), ()])

@@ -13,7 +13,7 @@
 
 Compilers unroll too, but after what depends on the counter here: phases between barriers, guards, private arrays in
 registers. A loop stays a loop where the counter decides nothing, and where the iterations would be too many or too
-large.
+large. An array is in memory if one of its indices stays unknown, so its other indices decide nothing.
 
 A trap is never written twice: of several trap statements the first one counts.
 """
@@ -25,8 +25,8 @@ from dataclasses import replace
 from enum import IntEnum
 from itertools import islice
 
-from vyre_foundation.ir.buffer import Memory
-from vyre_foundation.ir.expr import Apply, Expr, Literal, Load, Local
+from vyre_foundation.ir.buffer import Buffer, Memory
+from vyre_foundation.ir.expr import Apply, Bitcast, Cast, Expr, Literal, Load, Local, Select
 from vyre_foundation.ir.fresh import Fresh
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.rename import renamed
@@ -36,11 +36,11 @@ from vyre_foundation.ir.stmt import (
     Break,
     Continue,
     For,
+    Let,
     Scope,
     Stmt,
     Store,
     Trap,
-    trip_count,
 )
 from vyre_foundation.ir.walk import bodies, expressions, postorder, same_body, statements, with_bodies
 from vyre_foundation.passes import Pass
@@ -79,6 +79,7 @@ class _Unroll:
         self._fresh = Fresh(declared_locals(program.body))
         self._counters = {s.name for s in program.statements if isinstance(s, For)}
         self._size = _size(program.body)
+        self._in_memory = _in_memory(program)
 
     def body(self, body: Body) -> Body:
         """Outer loops first, because their iterations decide about the loops inside."""
@@ -101,9 +102,7 @@ class _Unroll:
         """The values of the counter if the loop is to be unrolled; the budget is then used."""
         if not (isinstance(loop.start, Literal) and isinstance(loop.stop, Literal)):
             return None
-        if trip_count(int(loop.start.value), int(loop.stop.value), loop.step) > MAX_ITERATIONS or _is_left_early(
-            loop.body
-        ):
+        if not _may_unroll(loop):
             return None
         iterations = range(int(loop.start.value), int(loop.stop.value), loop.step)
         if len(iterations) > 1:
@@ -127,10 +126,10 @@ class _Unroll:
         operands: dict[Expr, _Operands] = {}
         for node in postorder(root for stmt in inside for root in expressions(stmt)):
             operands[node] = self._operands(node, operands, loop.name)
-            if _is_decided(node, operands):
+            if self._is_decided(node, operands):
                 return True
         bounds = [bound for stmt in inside if isinstance(stmt, For) for bound in (stmt.start, stmt.stop)]
-        elements = [s.index for s in inside if isinstance(s, Store) and s.buffer.memory in _IN_REGISTERS]
+        elements = [s.index for s in inside if isinstance(s, Store) and self._may_be_in_registers(s.buffer)]
         return any(operands[x] is _Operands.COUNTER for x in (*bounds, *elements))
 
     def _operands(self, node: Expr, operands: Mapping[Expr, _Operands], counter: str) -> _Operands:
@@ -144,6 +143,21 @@ class _Unroll:
             case _:
                 return _Operands.OTHERS
 
+    def _is_decided(self, node: Expr, operands: Mapping[Expr, _Operands]) -> bool:
+        """Whether the counter makes an op cheaper, or an element of memory a value."""
+        match node:
+            case Load():
+                return self._may_be_in_registers(node.buffer) and operands[node.index] is _Operands.COUNTER
+            case Apply(op, args) if op.id in _BY_COUNTS:
+                return operands[args[1]] is _Operands.COUNTER or operands[node] is _Operands.COUNTER
+            case Apply(op) if op.id in _COMPARISONS:
+                return operands[node] is _Operands.COUNTER
+            case _:
+                return False
+
+    def _may_be_in_registers(self, buffer: Buffer) -> bool:
+        return buffer.memory in _IN_REGISTERS and buffer not in self._in_memory
+
 
 class _Operands(IntEnum):
     """What an expression is made of: counters of other loops are as good as numbers, because these may unroll too."""
@@ -153,17 +167,33 @@ class _Operands(IntEnum):
     OTHERS = 2
 
 
-def _is_decided(node: Expr, operands: Mapping[Expr, _Operands]) -> bool:
-    """Whether the counter makes an op cheaper, or an element of memory a value."""
-    match node:
-        case Load():
-            return node.buffer.memory in _IN_REGISTERS and operands[node.index] is _Operands.COUNTER
-        case Apply(op, args) if op.id in _BY_COUNTS:
-            return operands[args[1]] is _Operands.COUNTER or operands[node] is _Operands.COUNTER
-        case Apply(op) if op.id in _COMPARISONS:
-            return operands[node] is _Operands.COUNTER
-        case _:
-            return False
+def _in_memory(program: Program) -> set[Buffer]:
+    """Private arrays with an index that stays unknown whichever loops are unrolled."""
+    if not any(buffer.memory is Memory.PRIVATE for buffer in program.buffers):
+        return set()
+    defined: dict[str, tuple[Expr, ...]] = {s.name: (s.value,) for s in program.of(Let)}
+    defined |= {s.name: (s.start, s.stop) for s in program.of(For) if _may_unroll(s)}
+    numbers: dict[Expr, bool] = {}
+    for node in postorder(root for stmt in program.statements for root in expressions(stmt)):
+        match node:
+            case Literal():
+                numbers[node] = True
+            case Local(name):  # what it is made of comes before it
+                numbers[node] = name in defined and all(numbers[x] for x in defined[name])
+            case Apply() | Select() | Cast() | Bitcast():
+                numbers[node] = all(numbers[a] for a in node.args)
+            case Load(buffer, index):
+                numbers[node] = buffer.memory is Memory.CONSTANT and numbers[index]
+            case _:
+                numbers[node] = False
+    accesses = [(node.buffer, node.index) for node in numbers if isinstance(node, Load)]
+    accesses += [(s.buffer, s.index) for s in program.of(Store)]
+    return {buffer for buffer, index in accesses if buffer.memory is Memory.PRIVATE and not numbers[index]}
+
+
+def _may_unroll(loop: For) -> bool:
+    """Whether a loop is one to unroll once its bounds are literals."""
+    return (loop.trip_count is None or loop.trip_count <= MAX_ITERATIONS) and not _is_left_early(loop.body)
 
 
 def _reached(stmts: list[Stmt]) -> list[Stmt]:
