@@ -594,6 +594,32 @@ def test_whole_vectors_are_stored_without_a_mask(bits: int) -> None:
     assert ("label %whole" in text) == (bits == 256)
 
 
+@pytest.mark.parametrize("size", [64, 250])
+@pytest.mark.parametrize("t", ["u8", "u16", "u64"])
+def test_own_rows_need_no_masks(t: str, size: int, agree) -> None:
+    """Masked accesses of small elements are a branch for each lane, but with AVX-512."""
+    program = parse(f"""\
+program p workgroup(64, 1, 1) {{
+  read x: u32[] @0;
+  write out: u32[len(x)] @1;
+  private own: {t}[8];
+  let i = global_id.x;
+  if i < len(x) {{
+    for k in 0..x[0] & 31 | 16 {{
+      if x[i] >> (k & 31) & 1 == 1 {{ own[k & 7] = own[k & 7] * {t}(3) + {t}(x[i] ^ k); }}
+    }}
+    for m in 0..x[0] & 7 | 1 {{ own[0] = own[0] * {t}(5) ^ own[m]; }}
+    out[i] = u32(own[0]);
+  }}
+}}
+""")
+    text = _text(program, 256)
+    masked = {line.split("@llvm.masked.")[1].split("(")[0] for line in text.splitlines() if "@llvm.masked." in line}
+    assert {name.split(".")[0] for name in masked} == {"load", "store"}
+    assert all(name.endswith("i32.p0") for name in masked), "of buffers alone"
+    agree(program, [_words(size)], DispatchConfig(grid_override=(-(-size // 64), 1, 1)))
+
+
 @pytest.mark.parametrize("bits", [128, 256, 512])
 def test_sums_are_inside_where_masks_are_for_memory(bits: int) -> None:
     """Elsewhere invocations at the edge of a grid run one by one, and rows are better read by all of them together."""

@@ -338,7 +338,8 @@ class VectorValues(OperandValues):
         buffer, t, width = node.buffer, TYPES[node.dtype], self.lanes.width
         places = self._relative(pattern)
         if places == tuple(range(width)):
-            return self._loaded(buffer, self._base(buffer, node.index), mask)
+            is_safe = not node.checked and self._is_own_block(buffer, pattern)
+            return self._loaded(buffer, self._base(buffer, node.index), None if is_safe else mask)
         window = self._window(buffer, pattern)
         if mask is not None or window is None:
             return None
@@ -361,6 +362,13 @@ class VectorValues(OperandValues):
             is_own = buffer.memory is Memory.PRIVATE
             return -pattern.offsets[0], block, min(LINE, block * size) if is_own else size
         return (low, span, size) if span <= most else None
+
+    def _is_own_block(self, buffer: Buffer, pattern: Pattern) -> bool:
+        """Whether a row of all lanes is in memory that no other thread sees, if the element of one lane is."""
+        width, first = self.lanes.width, pattern.offsets[0]
+        if buffer.memory is not Memory.PRIVATE or not isinstance(buffer.count, int) or buffer.count % width:
+            return False
+        return pattern.align % width == first % width == 0
 
     def _from_row(self, node: Load) -> str | None:
         """An element of rows that are loaded together: all of them, with the first."""
@@ -437,12 +445,16 @@ class VectorValues(OperandValues):
         every = f"{self.mask_type} {self.mask or 'splat (i1 true)'}"
         self._out.add(f"call void {name}({t} {given}, {places}, {every})")
 
-    def _store_at(self, buffer: Buffer, base: str, given: str) -> None:
-        """Adjacent elements. Masked stores of AVX2 are slow on Zen 3, so a whole vector takes a plain one."""
+    def _store_at(self, buffer: Buffer, base: str, given: str, *, is_own: bool = False) -> None:
+        """Adjacent elements; `is_own`: elements of lanes that are not active may be written as they are.
+
+        Masked stores of AVX2 are slow on Zen 3, so a whole vector takes a plain one. Those of small elements are a
+        branch for each lane.
+        """
         vector, width, size = self.type(buffer.dtype), self.lanes.width, buffer.dtype.size
-        plain = f"store {vector} {given}, ptr {base}, align {size}"
+        place = f"ptr {base}, align {size}"
         if self.mask is None:
-            self._out.add(plain)
+            self._out.add(f"store {vector} {given}, {place}")
             return
         name = f"@llvm.masked.store.v{width}{_suffix(buffer.dtype)}.p0"
         mask = f"{self.mask_type} {self._unknown(self.mask)}"
@@ -453,10 +465,15 @@ class VectorValues(OperandValues):
         whole, part, behind = (self._out.name(stem) for stem in ("whole", "part", "behind"))
         self._out.branch(self.every(self.mask), whole, part)
         self._out.open(whole)
-        self._out.add(plain)
+        self._out.add(f"store {vector} {given}, {place}")
         self._out.jump(behind)
         self._out.open(part)
-        self._out.add(masked)
+        if is_own:
+            old = self._loaded(buffer, base, None)
+            blended = self._out.value(f"select {mask}, {vector} {given}, {vector} {old}")
+            self._out.add(f"store {vector} {blended}, {place}")
+        else:
+            self._out.add(masked)
         self._out.open(behind)
 
     def _unknown(self, mask: str) -> str:
@@ -474,7 +491,8 @@ class VectorValues(OperandValues):
         t, width = TYPES[buffer.dtype], self.lanes.width
         places = self._relative(pattern)
         if places == tuple(range(width)):
-            self._store_at(buffer, self._base(buffer, index), given)
+            is_own = self._is_own_block(buffer, pattern)
+            self._store_at(buffer, self._base(buffer, index), given, is_own=is_own)
             return True
         window = self._window(buffer, pattern)
         if self.mask is not None or window is None or buffer.memory is not Memory.PRIVATE:
