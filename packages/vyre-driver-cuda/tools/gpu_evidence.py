@@ -91,7 +91,8 @@ class Run:
         took = round(time.perf_counter() - started, 1)
         with (self.out / "log.txt").open("a", encoding="utf-8") as log:
             log.write(f"$ {_shown(words)}\n{said}\nstatus {status}, {took} s\n\n")
-        return {"command": _shown(words), "status": status, "seconds": took, "said": said[-TAIL:]}
+        shown = _shown(words).replace(str(self.out), "OUT/parts")
+        return {"command": shown, "status": status, "seconds": took, "said": said[-TAIL:]}
 
     def python(self, *words: str, seconds: float, **environment: str) -> Facts:
         return self.command(sys.executable, *words, seconds=seconds, **environment)
@@ -143,7 +144,7 @@ def conform_opencl(run: Run) -> Facts:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "nvidia.icd").write_text(f"{found[0]}\n", "utf-8")
         named = {"OCL_ICD_VENDORS": folder, "VYRE_OPENCL_DEVICE": "nvidia"}
-        return _proven(run, "opencl", "opencl", **named) | {"library": str(found[0])}
+        return _proven(run, "opencl", "opencl", **named) | {"library": found[0].name}
 
 
 def math(run: Run) -> Facts:
@@ -269,8 +270,11 @@ def page(evidence: Facts) -> str:
     lines = [f"# {title}", "", f"{evidence['date']}, {device.get('device', 'unknown device')}.", ""]
     for name, value in device.items():
         lines.append(f"- {name}: {value}")
+    lines += [line for note in evidence.get("notes", ()) for line in ("", note)]
     lines += ["", "| part | status | seconds | sources |", "|---|---|---|---|"]
-    lines += [f"| {n} | {_word(f)} | {f.get('took', '')} | `{f.get('sources', '')[:12]}` |" for n, f in parts.items()]
+    for name, facts in parts.items():
+        sources = facts.get("sources", "").rpartition(":")[2][:12]  # a digest of all files
+        lines.append(f"| {name} | {_word(facts)} | {facts.get('took', '')} | `{sources}` |")
     for name, facts in parts.items():
         if "states" in facts:
             counted = ", ".join(f"{count} {state}" for state, count in facts["states"].items()) or "nothing"

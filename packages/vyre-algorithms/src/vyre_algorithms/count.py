@@ -201,7 +201,7 @@ def count_bins(binning: Binning, array: Array, table: Array, bins: int, backend:
         if bins <= private and is_wide:
             chunk = max(PER_LANE * max(private, LANES), -(-array.size // GROUPS))
             given["chunk"] = words(chunk)
-            return launch(_together(*kinds, private), given, -(-array.size // chunk), backend)["counts"]
+            return launch(_workgroup(*kinds, private), given, -(-array.size // chunk), backend)["counts"]
         if bins <= private:
             chunk = max(PER_BIN * private, -(-array.size // CHUNKS))
             given["chunk"] = words(chunk)
@@ -282,9 +282,9 @@ def _count_in(p: ProgramBuilder, own: Buffer, number: Value, bins: int, table: i
 
 
 @lru_cache(maxsize=256)
-def _together(binning: Binning, dtype: DType, table: DType, bins: int) -> Program:
+def _workgroup(binning: Binning, dtype: DType, table: DType, bins: int) -> Program:
     """The invocations of a workgroup count a chunk in its memory, and add what they have found."""
-    with program("count_together", LANES) as p:
+    with program("count_workgroup", LANES) as p:
         given = _declared(p, dtype, table)
         x, counts, chunk = given["x"], given["counts"], p.uniform("chunk", u32, 1)
         own, lane = p.workgroup("own", u32, bins), p.local_id(0)

@@ -254,7 +254,7 @@ def _record_sort(
     keys = graph.input("keys", bits, size)
     places: Range = None
     chunk = TILE if is_wide else max(CHUNK, 1 << (-(-size // CHUNKS) - 1).bit_length())
-    count, move = (_count_together, _move_together) if is_wide else (_count, _move)
+    count, move = (_count_workgroup, _move_workgroup) if is_wide else (_count, _move)
     grid = with_grid(-(-size // chunk))
     add = reduction_of("sum", u32, u32)
     rows = size // length
@@ -354,11 +354,11 @@ def _move(
 
 
 @lru_cache(maxsize=256)
-def _count_together(
+def _count_workgroup(
     order: KeyOrder, bits: DType, has_places: bool, descending: bool, from_places: bool, of_row: bool, chunk: int
 ) -> Program:
     """What `_count` gives, of chunks whose elements `LANES` invocations count together: one for each digit."""
-    with program("sort_count_together", LANES) as p:
+    with program("sort_count_workgroup", LANES) as p:
         this = _Pass(p, order, bits, descending, from_places, of_row, chunk)
         counts = p.write("counts", u32, LengthOf("keys", times=DIGITS, over=chunk, plus=DIGITS))
         own, lane = p.workgroup("own", u32, DIGITS), p.local_id(0)
@@ -370,7 +370,7 @@ def _count_together(
 
 
 @lru_cache(maxsize=256)
-def _move_together(
+def _move_workgroup(
     order: KeyOrder, bits: DType, has_places: bool, descending: bool, from_places: bool, of_row: bool, chunk: int
 ) -> Program:
     """What `_move` does, of chunks whose elements `LANES` invocations move together.
@@ -379,7 +379,7 @@ def _move_together(
     its digit. Those before it, and those that the subgroup has counted in earlier turns, are its rank in the subgroup.
     Then the counts of the subgroups are summed, digit by digit, from where the chunk's elements begin.
     """
-    with program("sort_move_together", LANES, subgroup_size=SUBGROUP) as p:
+    with program("sort_move_workgroup", LANES, subgroup_size=SUBGROUP) as p:
         this = _Pass(p, order, bits, descending, from_places, of_row, chunk)
         starts = p.read("starts", u32)
         moved = p.write("moved", bits, LengthOf("keys"))

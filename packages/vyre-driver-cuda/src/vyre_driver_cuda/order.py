@@ -33,32 +33,8 @@ Longer waits sleep in between."""
 LONGEST_PAUSE = 0.005
 SELDOM = 64
 """One sweep in this many asks the GPU; the others use what waits have found out. An event costs as much as a launch."""
-IDLE_EVENTS = 64
-"""Events of each kind that are kept for later work. Making one and ending it takes longer than recording it."""
 TRIM = 256
 """Pieces of work after which what ended ones used is dropped, if no other call does it."""
-
-
-class Events:
-    """Events of CUDA, with times or without. Those that nothing asks about any more are recorded again."""
-
-    __slots__ = ("_cupy", "_idle", "_is_timed")
-
-    def __init__(self, cupy: Any, *, is_timed: bool) -> None:
-        self._cupy, self._is_timed = cupy, is_timed
-        self._idle: list[Any] = []
-
-    def take(self) -> Any:
-        """An event; what it stood behind before is forgotten when it is recorded."""
-        try:
-            return self._idle.pop()
-        except IndexError:
-            return self._cupy.cuda.Event(disable_timing=not self._is_timed)
-
-    def give_back(self, event: Any) -> None:
-        """Leave an event to later work."""
-        if len(self._idle) < IDLE_EVENTS:
-            self._idle.append(event)
 
 
 @dataclass(slots=True, eq=False)
@@ -66,19 +42,12 @@ class Mark:
     """The end of work by its number.
 
     A timed launch has events around it; for another the event at its end is made on demand, and then stands behind
-    everything that was enqueued until then, as its number does. With the mark its events go back to `events`.
+    everything that was enqueued until then, as its number does.
     """
 
     number: int
     start: Any = None
     end: Any = None
-    events: Events | None = None
-
-    def __del__(self) -> None:
-        if self.events is not None:
-            for event in (self.start, self.end):
-                if event is not None:
-                    self.events.give_back(event)
 
 
 class Aside:
@@ -103,8 +72,7 @@ class Order(Ledger):
         self._is_entered, self._wait_limit, self._keeps = is_entered, wait_limit, keeps
         self._sweeping = threading.RLock()
         self._uses: deque[tuple[int, Iterable[DeviceMemory]]] = deque()  # by the number of the work
-        self._plain, self._timed = Events(cupy, is_timed=False), Events(cupy, is_timed=True)
-        self._swept = self._plain.take()
+        self._swept = cupy.cuda.Event(disable_timing=True)
         self._until: int | None = None  # the number of the work that this event is behind
         self._sweeps = 0  # that have found work
         self.stream = cupy.cuda.Stream(non_blocking=True)
@@ -217,19 +185,18 @@ class Order(Ledger):
     def end_of(self, mark: Mark) -> Any:
         """The event of a mark, which is made now if it has none."""
         if mark.end is None:
-            end = self._plain.take()
+            end = self._cupy.cuda.Event(disable_timing=True)
             self._runtime.eventRecord(end.ptr, self.stream.ptr)
-            mark.number, mark.end, mark.events = self._number, end, self._plain
+            mark.number, mark.end = self._number, end
         return mark.end
 
     def begin(self, mark: Mark) -> None:
-        """Note the time before a launch, behind everything until now."""
-        mark.events, mark.start = self._timed, self._timed.take()
+        """Note the time before a launch, behind everything until now. Both events are there before it is noted."""
+        mark.start, mark.end = self._cupy.cuda.Event(), self._cupy.cuda.Event()
         self._runtime.eventRecord(mark.start.ptr, self.stream.ptr)
 
     def end(self, mark: Mark) -> None:
         """Note the time after it."""
-        mark.end = self._timed.take()
         self._runtime.eventRecord(mark.end.ptr, self.stream.ptr)
 
     def elapsed(self, mark: Mark) -> int | None:

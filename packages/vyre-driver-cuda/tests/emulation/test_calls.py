@@ -115,27 +115,6 @@ def test_a_dispatch_of_bytes_copies_in_and_out(fake: FakeCupy, backend: EngineBa
     assert counted == {"memcpyAsync": 2, "launchKernel": 1, "eventRecord": 2, "eventQuery": 2}
 
 
-def test_events_of_timed_launches_are_used_again(fake: FakeCupy, backend: EngineBackend) -> None:
-    source, resources = doubling(), resident(backend)
-    counted = calls(fake, lambda: backend.dispatch_resident_timed(source, resources))
-    assert counted == {"eventRecord": 2, "launchKernel": 1, "eventQuery": 1, "eventElapsedTime": 1}
-
-
-@pytest.mark.parametrize("is_timed", [False, True])
-def test_marks_that_are_alive_have_events_of_their_own(fake: FakeCupy, *, is_timed: bool) -> None:
-    events = order_module.Events(fake, is_timed=is_timed)
-    marks = [order_module.Mark(n, events.take(), events.take(), events) for n in range(3)]
-    assert len({event.ptr for mark in marks for event in (mark.start, mark.end)}) == 6
-    assert all(event.timed is is_timed for mark in marks for event in (mark.start, mark.end))
-    given = {event.ptr for event in (marks[0].start, marks[0].end)}
-    del marks[0]
-    assert {events.take().ptr for _ in range(2)} == given
-    assert events.take().ptr not in given
-    for _ in range(2 * order_module.IDLE_EVENTS):
-        events.give_back(fake.cuda.Event())
-    assert len(events._idle) == order_module.IDLE_EVENTS
-
-
 def test_small_inputs_of_the_host_are_uploaded_once(fake: FakeCupy, backend: EngineBackend) -> None:
     source, x = adding(), make.array(backend, WORDS)
 
