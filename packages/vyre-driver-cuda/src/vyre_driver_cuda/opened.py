@@ -40,10 +40,19 @@ def open_device(device: int | None = None) -> OpenedDevice:
         runtime.setDevice(candidate.id)
         runtime.memGetInfo()  # refuses where the context is broken
         number = runtime.driverGetVersion()
-        properties = runtime.getDeviceProperties(candidate.id)
+        properties = properties_of(runtime, candidate.id)
     driver = f"{number // 1000}.{number % 1000 // 10}"  # the version of CUDA that it speaks
     identity = device_identity(candidate.name, candidate.architecture, driver)
     dialect = dialect_of(candidate.architecture)
     if not properties["cooperativeLaunch"]:
         dialect = without_grid_barriers(dialect)
     return OpenedDevice(candidate, api, properties, identity, dialect)
+
+
+def properties_of(runtime: Any, device: int) -> Mapping[str, Any]:
+    """What the runtime reports of a GPU. Those of CUDA 13 have no clock rates, which are attributes."""
+    return {
+        **runtime.getDeviceProperties(device),
+        "memoryClockRate": runtime.deviceGetAttribute(runtime.cudaDevAttrMemoryClockRate, device),
+        "memoryBusWidth": runtime.deviceGetAttribute(runtime.cudaDevAttrGlobalMemoryBusWidth, device),
+    }

@@ -47,7 +47,7 @@ def profile(opened: OpenedDevice) -> DeviceProfile:
         max_resident_invocations=reported["multiProcessorCount"] * reported["maxThreadsPerMultiProcessor"],
         regs_per_thread_max=REGISTERS,
         l2_cache_bytes=reported["l2CacheSize"] or None,
-        mem_bw_gbps=_bandwidth(opened),
+        mem_bw_gbps=_bandwidth(reported["memoryClockRate"], reported["memoryBusWidth"]),
     )
 
 
@@ -56,12 +56,6 @@ def _three(sizes: tuple[int, ...]) -> tuple[int, int, int]:
     return int(x), int(y), int(z)
 
 
-def _bandwidth(opened: OpenedDevice) -> float | None:
-    """10**9 bytes a second: the bus's bits move twice in each cycle. Some drivers report neither.
-
-    They are attributes, because the properties of CUDA 13 have no clock rates.
-    """
-    runtime, device = opened.cupy.cuda.runtime, opened.candidate.id
-    kilohertz = runtime.deviceGetAttribute(runtime.cudaDevAttrMemoryClockRate, device)
-    bits = runtime.deviceGetAttribute(runtime.cudaDevAttrGlobalMemoryBusWidth, device)
-    return 2 * kilohertz * 1000 * bits / 8 / 1e9 if kilohertz > 0 and bits > 0 else None
+def _bandwidth(clock: int, width: int) -> float | None:
+    """10**9 bytes a second: `width` bits move twice in each of `clock` * 1000 cycles. Some drivers report neither."""
+    return 2 * clock * 1000 * width / 8 / 1e9 if clock > 0 and width > 0 else None

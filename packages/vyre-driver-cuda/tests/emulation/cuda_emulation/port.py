@@ -51,7 +51,8 @@ class EmulatedPort(DevicePort[Module, Memory, int]):
         device = f"emulation of {self._architecture} on a CPU"
         identity = NAME, device, "no GPU", "emulation", "the host's C++ compiler"
         candidate = Candidate(0, device, self._architecture)
-        return profile(OpenedDevice(candidate, None, PROPERTIES, identity, self._dialect))
+        properties = {**PROPERTIES, "memoryClockRate": 0, "memoryBusWidth": 0}
+        return profile(OpenedDevice(candidate, None, properties, identity, self._dialect))
 
     def target(self) -> Target:
         return self._dialect.target()

@@ -16,7 +16,7 @@ from vyre_driver_cuda.devices import Candidate
 from vyre_driver_cuda.dialect import dialect_of
 from vyre_driver_cuda.emit import CudaSource
 from vyre_driver_cuda.launch import Module
-from vyre_driver_cuda.opened import OpenedDevice
+from vyre_driver_cuda.opened import OpenedDevice, properties_of
 from vyre_driver_cuda.port import CudaPort
 from vyre_driver_cuda.probe import profile
 
@@ -39,7 +39,7 @@ class RehearsedPort(CudaPort):
 def opened(fake: FakeCupy) -> OpenedDevice:
     architecture = Architecture.parse(os.environ.get(VARIABLE, "sm_90"))
     candidate = Candidate(0, f"rehearsal of {architecture} on a CPU, no GPU", architecture)
-    properties = fake.cuda.runtime.getDeviceProperties(0)
+    properties = properties_of(fake.cuda.runtime, 0)
     identity = NAME, candidate.name, "no GPU", "emulation", f"the host's C++ compiler for {architecture}"
     return OpenedDevice(candidate, fake, properties, identity, dialect_of(architecture))
 
