@@ -171,21 +171,22 @@ def _is_odd(value: Any) -> Any:
     return (value & 1) != 0
 
 
-def _numpy(name: str, given: Sequence[Array]) -> Way:
+def _numpy(name: str, given: Sequence[Any], library: Any = np) -> Way:
+    """The way of NumPy, or of a library with its functions."""
     x = given[0]
     ways: dict[str, Way] = {
         "sum": lambda: x.sum(),
-        "scan": lambda: x.cumsum(dtype=np.uint32),
-        "histogram": lambda: np.histogram(x, BINS, (0, 1))[0],
-        "bincount": lambda: np.bincount(x, minlength=BINS),
+        "scan": lambda: x.cumsum(dtype=library.uint32),
+        "histogram": lambda: library.histogram(x, BINS, (0, 1))[0],
+        "bincount": lambda: library.bincount(x, minlength=BINS),
         "compact": lambda: x[(x & 1) != 0],
-        "sort": lambda: np.sort(x),
-        "unique": lambda: np.unique(x),
-        "top k": lambda: np.sort(np.partition(x, x.size - TOP)[x.size - TOP :])[::-1],
-        "searchsorted": lambda: np.searchsorted(*given),
-        "pairs": lambda: given[1][np.argsort(x, stable=True)],
+        "sort": lambda: library.sort(x),
+        "unique": lambda: library.unique(x),
+        "top k": lambda: library.sort(library.partition(x, x.size - TOP)[x.size - TOP :])[::-1],
+        "searchsorted": lambda: library.searchsorted(*given),
+        "pairs": lambda: given[1][library.argsort(x, kind="stable")],
         "matmul": lambda: x @ given[1],
-        "fft": lambda: np.fft.fft(x),
+        "fft": lambda: library.fft.fft(x),
     }
     if name == "exact sum":
         from math import fsum

@@ -510,9 +510,12 @@ class Results:
         part.write_text(json.dumps(self.tables, indent=1) + "\n", "utf-8")
         part.replace(self._file)
 
-    @property
-    def failed(self) -> list[str]:
-        return [name for name, rows in self.tables.items() if any("failed" in row for row in rows)]
+    def status(self) -> int:
+        """Print which tables have failed; the exit code."""
+        failed = {name: row["failed"] for name, rows in self.tables.items() for row in rows if "failed" in row}
+        for name, reason in failed.items():
+            print(f"{name}: {reason}", file=sys.stderr)
+        return int(bool(failed))
 
 
 def backends(*, toy: bool) -> tuple[EngineBackend, EngineBackend]:
@@ -547,9 +550,7 @@ def main() -> int:
     results.add("compilation", lambda: compiles(backend, toy=toy))
     split.shutdown()
     backend.shutdown()
-    for name in results.failed:
-        print(f"{name}: {results.tables[name][-1]['failed']}", file=sys.stderr)
-    return int(bool(results.failed))
+    return results.status()
 
 
 if __name__ == "__main__":

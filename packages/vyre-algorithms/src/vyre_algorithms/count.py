@@ -191,22 +191,20 @@ def count_bins(binning: Binning, array: Array, table: Array, bins: int, backend:
     """The counts of the elements of an array in bins, as u32."""
     if not array.size or not bins:
         return zeros_beside(array, (bins,), u32)
+    most = next((private for private in PRIVATE if bins <= private), None)
     # What a launch over arrays of a device changes is copied first; few zeros are uploaded in less time.
-    is_few = bins <= PRIVATE[-1] and not isinstance(array, RecordedRange)
+    is_few = most is not None and not isinstance(array, RecordedRange)
     counts = np.zeros(bins, np.uint32) if is_few else zeros_beside(array, (bins,), u32)
     given: dict[str, object] = {"x": array, "table": table, "counts": counts}
     kinds = (binning, type_of(array), type_of(table))
-    is_wide = has_lanes([array], backend)
-    for private in PRIVATE:
-        if bins <= private and is_wide:
-            chunk = max(PER_LANE * max(private, LANES), -(-array.size // GROUPS))
-            given["chunk"] = words(chunk)
-            return launch(_workgroup(*kinds, private), given, -(-array.size // chunk), backend)["counts"]
-        if bins <= private:
-            chunk = max(PER_BIN * private, -(-array.size // CHUNKS))
-            given["chunk"] = words(chunk)
-            return launch(_private(*kinds, private), given, -(-array.size // chunk), backend)["counts"]
-    return launch(_shared(*kinds), given, -(-array.size // GROUP), backend)["counts"]
+    if most is None:
+        return launch(_shared(*kinds), given, -(-array.size // GROUP), backend)["counts"]
+    if has_lanes([array], backend):
+        counting, chunk = _workgroup(*kinds, most), max(PER_LANE * max(most, LANES), -(-array.size // GROUPS))
+    else:
+        counting, chunk = _private(*kinds, most), max(PER_BIN * most, -(-array.size // CHUNKS))
+    given["chunk"] = words(chunk)
+    return launch(counting, given, -(-array.size // chunk), backend)["counts"]
 
 
 def _of_number(p: ProgramBuilder, element: Value, table: Buffer, most: int) -> Value:

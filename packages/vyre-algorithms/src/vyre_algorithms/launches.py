@@ -280,9 +280,9 @@ def zeros_beside(model: Array, shape: Sequence[int], dtype: DType) -> Array:
 
 
 def slots_beside(model: Array, number: int) -> Array:
-    """An array of so many elements of bool in the memory where `model` is: its length says that of an output.
+    """An array of `number` bools in the memory where `model` is, from whose length a program takes that of an output.
 
-    Nobody reads the elements. Of an array of a device they are unspecified, because earlier memory is used again.
+    No program reads the elements. In the memory of a device they are unspecified.
     """
     if isinstance(model, DeviceArray):
         return allocate(model.backend, bool_, (number,), is_zero=False)

@@ -50,7 +50,7 @@ def open_device(device: int | None = None) -> OpenedDevice:
 
 
 def properties_of(runtime: Any, device: int) -> Mapping[str, Any]:
-    """What the runtime reports of a GPU. Those of CUDA 13 have no clock rates, which are attributes."""
+    """What the runtime reports of a GPU. The memory clock is an attribute: CUDA 13 removed it from the properties."""
     return {
         **runtime.getDeviceProperties(device),
         "memoryClockRate": runtime.deviceGetAttribute(runtime.cudaDevAttrMemoryClockRate, device),

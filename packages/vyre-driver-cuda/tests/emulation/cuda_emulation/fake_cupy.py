@@ -422,5 +422,5 @@ PROPERTIES = {
     "cooperativeLaunch": 1,
     "l2CacheSize": 0,
 }
-"""As CuPy gives them for CUDA 13, which has no clock rates among them."""
+"""Without the clock rates, which CUDA 13 has removed from `cudaDeviceProp`."""
 ATTRIBUTES = {36: 2_000_000, 37: 4096}

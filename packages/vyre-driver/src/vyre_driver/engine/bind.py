@@ -196,7 +196,7 @@ def _persistent(
 def _may_outlive_the_call(device: Device, code: CompiledCode, placed: Mapping[str, Allocation]) -> bool:
     """Whether a dispatch over resident memory may return before its work has ended.
 
-    Nothing can fail unnoticed, the program records no traps, and nobody else looks at the memory meanwhile.
+    It may if later waits raise its failure, the program has no traps, and the memory is not shared with other code.
     """
     if not device.port.keeps_failures or code.executable.traps:
         return False
