@@ -57,6 +57,27 @@ class Fragile(Right, contract=1):
         return outputs
 
 
+USED: list[str] = []
+
+
+class Marking(Right, contract=1):
+    """Dispatches once in a process."""
+
+    def dispatch(self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG) -> Outputs:
+        if USED:
+            raise ValueError("this process was used before")
+        USED.append(program.name)
+        return super().dispatch(program, inputs, config)
+
+
+class Leaving(Right, contract=1):
+    """Ends the process as if all were well."""
+
+    def dispatch(self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG) -> Outputs:
+        os.write(2, b"I leave\n")
+        os._exit(0)
+
+
 class Forgetful(Right, contract=1):
     """Every second dispatch gives zeros, and inputs are written to."""
 
@@ -145,6 +166,8 @@ def registered(backend: type[Right], id: str) -> BackendRegistration:
 
 RIGHT = registered(Right, "right")
 TALKATIVE = registered(Talkative, "talkative")
+MARKING = registered(Marking, "marking")
+LEAVING = registered(Leaving, "leaving")
 FRAGILE = registered(Fragile, "fragile")
 COUNTS_CORES = registered(CountsCores, "counts-cores")
 DIES_TOGETHER = registered(DiesTogether, "dies-together")

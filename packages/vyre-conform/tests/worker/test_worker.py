@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,8 +13,8 @@ from vyre_conform.case import Case
 from vyre_conform.cases import specs
 from vyre_conform.compare import difference
 from vyre_conform.outcome import Crashed, Raised, Returned, TimedOut
-from vyre_conform.worker import NamedBy, Worker
-from vyre_conform.worker.child import LAST_WORDS, last_words
+from vyre_conform.worker import ForkServers, NamedBy, Worker, fork_servers as forks
+from vyre_conform.worker.child import LAST_WORDS, Child, last_words
 
 pytestmark = pytest.mark.usefixtures("backends")
 
@@ -24,14 +24,24 @@ def case(query: str) -> Case:
     return spec.case()
 
 
+@pytest.fixture(params=["started", "forked"], scope="module")
+def servers(request: pytest.FixtureRequest) -> Iterator[ForkServers | None]:
+    """What begins a worker: nothing, when it is a process of its own from its start."""
+    if request.param == "started":
+        yield None
+    else:
+        with ForkServers() as found:
+            yield found
+
+
 @pytest.fixture
-def fragile() -> Iterator[Worker]:
-    with Worker("backends:FRAGILE", named_by=NamedBy.CALLER, seconds=20) as worker:
+def fragile(servers: ForkServers | None) -> Iterator[Worker]:
+    with Worker("backends:FRAGILE", named_by=NamedBy.CALLER, seconds=20, fork_servers=servers) as worker:
         yield worker
 
 
-def test_a_worker_introduces_itself_and_answers() -> None:
-    with Worker("backends:RIGHT", named_by=NamedBy.CALLER) as worker:
+def test_a_worker_introduces_itself_and_answers(servers: ForkServers | None) -> None:
+    with Worker("backends:RIGHT", named_by=NamedBy.CALLER, fork_servers=servers) as worker:
         hello = worker.start()
         assert (hello.backend, hello.problem) == ("backends:RIGHT", "")
         for query in ("ops:add:dtype=f16", "traps:one", "refusals:unlike:entry=compiled", "programs:sha256"):
@@ -39,9 +49,9 @@ def test_a_worker_introduces_itself_and_answers() -> None:
             assert difference(one.launch, one.expected, worker.ask(one.launch)) is None
 
 
-def test_what_is_printed_does_not_disturb_the_protocol() -> None:
+def test_what_is_printed_does_not_disturb_the_protocol(servers: ForkServers | None) -> None:
     one = case("ops:add:dtype=u8")
-    with Worker("backends:TALKATIVE", named_by=NamedBy.CALLER) as worker:
+    with Worker("backends:TALKATIVE", named_by=NamedBy.CALLER, fork_servers=servers) as worker:
         assert difference(one.launch, one.expected, worker.ask(one.launch)) is None
 
 
@@ -74,17 +84,17 @@ def test_an_interrupt_from_the_keyboard_does_not_reach_a_worker() -> None:
     assert done.stdout == "Returned 1\n"
 
 
-def test_silence_is_an_outcome_and_the_next_case_runs() -> None:
-    with Worker("backends:FRAGILE", named_by=NamedBy.CALLER, seconds=1.0) as worker:
+def test_silence_is_an_outcome_and_the_next_case_runs(servers: ForkServers | None) -> None:
+    with Worker("backends:FRAGILE", named_by=NamedBy.CALLER, fork_servers=servers, seconds=1.0) as worker:
         assert worker.ask(case("ops:mul:dtype=u8").launch) == TimedOut(1.0)
         worker.seconds = 20
         assert isinstance(worker.ask(case("ops:add:dtype=u8").launch), Returned)
 
 
 @pytest.mark.parametrize("program", ["mul", "min"])
-def test_last_words_say_where_a_process_hung(program: str) -> None:
+def test_last_words_say_where_a_process_hung(program: str, servers: ForkServers | None) -> None:
     """Also where native code holds the interpreter's lock: no thread of the process could notice anything then."""
-    with Worker("backends:FRAGILE", named_by=NamedBy.CALLER, seconds=1.0) as worker:
+    with Worker("backends:FRAGILE", named_by=NamedBy.CALLER, fork_servers=servers, seconds=1.0) as worker:
         hung = worker.ask(case(f"ops:{program}:dtype=u8").launch)
     assert isinstance(hung, TimedOut)
     assert hung.words.startswith("Timeout (0:00:01)!")
@@ -135,8 +145,8 @@ def test_any_exception_is_an_outcome(fragile: Worker) -> None:
     assert fragile.starts == 1
 
 
-def test_a_second_dispatch_and_changed_inputs_are_seen() -> None:
-    with Worker("backends:FORGETFUL", named_by=NamedBy.CALLER) as worker:
+def test_a_second_dispatch_and_changed_inputs_are_seen(servers: ForkServers | None) -> None:
+    with Worker("backends:FORGETFUL", named_by=NamedBy.CALLER, fork_servers=servers) as worker:
         one = case("ops:add:dtype=u8")
         outcome = worker.ask(one.launch)
         assert isinstance(outcome, Returned)
@@ -148,8 +158,8 @@ def test_a_second_dispatch_and_changed_inputs_are_seen() -> None:
 
 
 @pytest.mark.parametrize(("backend", "problem"), [("backends:ABSENT", "there is no device"), ("nobody", "nobody")])
-def test_a_backend_that_cannot_run_says_so(backend: str, problem: str) -> None:
-    with Worker(backend, named_by=NamedBy.CALLER) as worker:
+def test_a_backend_that_cannot_run_says_so(backend: str, problem: str, servers: ForkServers | None) -> None:
+    with Worker(backend, named_by=NamedBy.CALLER, fork_servers=servers) as worker:
         hello = worker.start()
     assert problem in hello.problem
     assert hello.fix
@@ -174,3 +184,30 @@ def test_a_worker_that_does_not_start_says_why() -> None:
     with Worker("dies", command=(sys.executable, "-c", "raise SystemExit('no room')")) as worker:
         hello = worker.start()
     assert (hello.problem, hello.log) == ("its process did not start: exit status 1", "no room")
+
+
+@pytest.mark.skipif(not forks.FORKS, reason="workers are processes that are started here")
+def test_fork_servers_begin_workers_without_a_start_and_without_a_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[Child] = []
+
+    def begin(command: Sequence[str]) -> Child:
+        begun.append(forks_begin(command))
+        return begun[-1]
+
+    forks_begin = forks.begin
+    monkeypatch.setattr(forks, "begin", begin)
+    launch = case("ops:add:dtype=u8").launch
+    with ForkServers() as servers:
+        for _ in range(3):
+            with Worker("backends:MARKING", named_by=NamedBy.CALLER, fork_servers=servers) as worker:
+                assert isinstance(worker.ask(launch, 1), Returned)
+                again = worker.ask(launch, 1)
+                assert isinstance(again, Raised)
+                assert "this process was used before" in again.message
+        assert len(begun) == 1
+        with Worker("backends:LEAVING", named_by=NamedBy.CALLER, fork_servers=servers) as worker:
+            assert worker.ask(launch) == Crashed("exit status 0", "I leave")
+        with Worker("backends:RIGHT", named_by=NamedBy.CALLER, fork_servers=servers) as worker:
+            assert isinstance(worker.ask(launch), Returned)
+        assert len(begun) == 2
+    assert all(child.has_ended for child in begun)

@@ -17,7 +17,7 @@ from vyre_conform.judge import judge
 from vyre_conform.oracle import Verdict, settle
 from vyre_conform.outcome import Outcome, Raised
 from vyre_conform.report import Kill
-from vyre_conform.worker import NamedBy, Worker
+from vyre_conform.worker import ForkServers, NamedBy, Worker
 
 STALE = frozenset(("TypeError", "AttributeError", "NameError"))
 """What Python raises where a call or a name does not fit."""
@@ -33,6 +33,7 @@ class Cases:
         self._right: dict[str, Worker] = {}
         self._asking = threading.Lock()
         self._workers = ExitStack()
+        self._fork_servers = self._workers.enter_context(ForkServers("vyre_conform.controls.mutants"))
         self._hunting: set[Worker] = set()
         self._is_cancelled = False
 
@@ -65,7 +66,7 @@ class Cases:
     @contextmanager
     def worker(self, fault: Fault) -> Iterator[Worker]:
         """The process of a faulty backend, which `cancel` ends."""
-        with Worker(fault.backend, fault.seconds, named_by=NamedBy.CALLER) as worker:
+        with Worker(fault.backend, fault.seconds, named_by=NamedBy.CALLER, fork_servers=self._fork_servers) as worker:
             self._hunting.add(worker)
             if self._is_cancelled:
                 worker.cancel()

@@ -231,7 +231,7 @@ FAULTS = (
     _optimizer("forwarded-to-itself", "what is stored at an index is thought to be there, though the store changed it",
                optimizes(in_statements(_forwarded_to_itself)), "places:own_index"),
     _emitter("ends-again", "the end of a loop is evaluated before each round",
-             emits(in_statements(_ends_again)), "loops:ends_that_change"),
+             emits(in_statements(_ends_again)), "loops:ends_that_change", seconds=2.0),
     _emitter("kept-for-loops", "what is computed before a loop is not computed again in it",
              emits(_hoisted), "loops:values_before_and_inside"),
     _emitter("filled-until-break", "arrays that a loop fills until it breaks do not begin with zeros",

@@ -69,6 +69,16 @@ class Child:
         how = f"signal {_signal(-code)}" if code < 0 else f"exit status {code}"
         return Death(how, self._words())
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether the process has ended."""
+        return self._process.poll() is not None
+
+    def forget(self) -> None:
+        """Drop what it printed so far."""
+        self._stderr.seek(0)
+        self._stderr.truncate()
+
     def kill(self) -> None:
         """End the process at once, from any thread: another one that waits for it is told `Closed`."""
         process.end(self._process)

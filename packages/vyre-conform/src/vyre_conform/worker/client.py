@@ -10,6 +10,7 @@ from typing import Any
 from vyre_conform.case import Launch
 from vyre_conform.outcome import Crashed, Outcome, TimedOut
 from vyre_conform.worker.child import Child, NoAnswer
+from vyre_conform.worker.fork_servers import ForkServers, begin
 from vyre_conform.worker.opening import NamedBy
 from vyre_conform.worker.protocol import Closed, Hello, launch_message, outcome_of, preparation_message
 from vyre_driver import process
@@ -36,6 +37,8 @@ class Worker:
     """How long one launch may take."""
     command: tuple[str, ...] = tuple(process.python("-m", "vyre_conform.worker"))
     named_by: NamedBy = NamedBy.FILE
+    fork_servers: ForkServers | None = None
+    """What begins the process instead of `command`."""
     starts: int = field(default=0, init=False)
     _child: Child | None = field(default=None, init=False)
     _is_cancelled: bool = field(default=False, init=False)
@@ -44,9 +47,11 @@ class Worker:
         """The worker's first words; a `problem` if there is no backend."""
         self.stop()
         self.starts += 1
-        # Code of an earlier process would be judged instead of what the compiler makes today.
-        environment = {"VYRE_CACHE": "off", **process.environment()}
-        self._child = child = Child([*self.command, self.named_by.value, self.backend], environment)
+        if self.fork_servers is None:
+            child = begin([*self.command, self.named_by.value, self.backend])
+        else:
+            child = self.fork_servers.begin(self.named_by, self.backend)
+        self._child = child
         if self._is_cancelled:
             child.kill()
         try:
@@ -109,8 +114,12 @@ class Worker:
     def stop(self) -> None:
         """End the process, if there is one."""
         child, self._child = self._child, None
-        if child is not None:
+        if child is None:
+            return
+        if self.fork_servers is None:
             child.stop()
+        else:
+            self.fork_servers.end(child)
 
     def __enter__(self) -> Worker:
         return self

@@ -20,6 +20,8 @@ from vyre_driver.backend.config import Extent
 from vyre_foundation.ir.program import Program
 from vyre_foundation.wire import decode
 
+LEAVE: dict[str, Any] = {"leave": True}
+"""Asks a worker to end while its streams stay open, for the one that follows it."""
 KNOWN = 64
 """Programs that a worker remembers: those of one preparation are sent once more to be launched."""
 

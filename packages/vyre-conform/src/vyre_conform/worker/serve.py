@@ -11,14 +11,14 @@ from vyre_conform.outcome import Outcome, Raised, Returned, raised
 from vyre_conform.worker.entries import ENTRIES
 from vyre_conform.worker.inbox import Inbox, private_streams
 from vyre_conform.worker.opening import NamedBy, open_backend
-from vyre_conform.worker.protocol import Hello, hello_message, launch_of, outcome_message, programs_of, send
+from vyre_conform.worker.protocol import LEAVE, Hello, hello_message, launch_of, outcome_message, programs_of, send
 from vyre_driver.backend.contract import VyreBackend
 from vyre_foundation.errors import VyreError
 from vyre_foundation.ir.program import Program
 
 
 def main(named_by: str, backend_id: str) -> int:
-    """Serve until the parent closes its end, or has gone."""
+    """Serve until the parent asks to leave, closes its end, or has gone."""
     faulthandler.enable()
     commands, answers = private_streams()
     inbox = Inbox(commands)
@@ -30,6 +30,8 @@ def main(named_by: str, backend_id: str) -> int:
         return 1
     while (taken := inbox.take()) is not None:
         message, blobs = taken
+        if message == LEAVE:
+            break
         with _limited(message["seconds"]):
             if "prepare" in message:
                 outcome = prepare(backend, programs_of(blobs))
