@@ -13,7 +13,7 @@ from records import FIGURES, Measured, Record, best_of
 from report import figure
 from workloads import WORKLOADS
 
-OURS, INTEL = "vyre", "vyre, Intel"
+OURS, INTEL = "vyre, CPU", "vyre, Intel"
 BLUE, ORANGE, GREY = "#3b82f6", "#ea7317", "#808080"
 TICKS = (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
 STYLE = {
@@ -68,7 +68,7 @@ def _roofline(axes: Any, rows: Sequence[Record]) -> None:
         axes.scatter(intensity, here, s=34, color=BLUE, zorder=3)
         axes.annotate(case, (intensity, here), (5, -3), textcoords="offset points", fontsize=8)
     axes.set(xscale="log", yscale="log", xlim=ends, xlabel="operations for each byte", ylabel="Gop/s")
-    axes.scatter([], [], s=34, color=BLUE, label="vyre on PoCL")
+    axes.scatter([], [], s=34, color=BLUE, label="vyre, CPU")
     axes.scatter([], [], s=34, edgecolors=ORANGE, facecolors="none", label="best peer")
     axes.legend(frameon=False, loc="lower right")
 
@@ -92,7 +92,7 @@ def _ratios(axes: Any, rows: Sequence[Record]) -> None:
     axes.grid(axis="y", color=GREY, alpha=0.25, linewidth=0.6)
     axes.set_xticks(TICKS, list(map(str, TICKS)))
     axes.minorticks_off()
-    axes.scatter([], [], s=40, color=BLUE, label="vyre on PoCL")
+    axes.scatter([], [], s=40, color=BLUE, label="vyre, CPU")
     axes.scatter([], [], s=40, marker="D", edgecolors=BLUE, facecolors="none", label="vyre on Intel's runtime")
     axes.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
 
