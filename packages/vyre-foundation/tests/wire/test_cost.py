@@ -59,7 +59,7 @@ SHAPES = pytest.mark.parametrize("shape", [chain, twins, shared, flat])
 
 @SHAPES
 def test_time_is_linear(shape: Callable[[int], Program], instructions: Callable[..., int]) -> None:
-    small, large = shape(500), shape(2000)
+    small, large = shape(200), shape(800)
     small_data, large_data = encode(small), encode(large)
     for operation in (encode, fingerprint):
         assert instructions(lambda f=operation: f(large)) < 4.4 * instructions(lambda f=operation: f(small))
