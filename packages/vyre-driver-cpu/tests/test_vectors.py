@@ -488,6 +488,31 @@ program p workgroup(256, 1, 1) {{
     agree(program, [_words(size)], DispatchConfig(grid_override=(4, 1, 1)))
 
 
+def test_masks_of_several_registers_are_not_unpacked_from_bytes_where_values_are_selected(agree) -> None:
+    """What LLVM makes of conditions that take several registers of AVX2 and go to the next iteration of a loop."""
+    program = parse("""\
+program p workgroup(256, 1, 1) {
+  read x: f32[] @0;
+  write out: u32[len(x)] @1;
+  let c = x[global_id.x];
+  var a = c;
+  var rounds = u32(0);
+  for k in 0..100 {
+    let square = a * a;
+    if square > 4.0 { break; }
+    a = square + c;
+    rounds = rounds + 1;
+  }
+  out[global_id.x] = rounds;
+}
+""")
+    code = assembly(_text(program, 256), named("x86-64-v3"))
+    assert "vblendvps" in code
+    assert "vpmovzxbd" not in code
+    x = np.linspace(-3, 3, 1000, dtype=np.float32)
+    agree(program, [x], DispatchConfig(grid_override=(4, 1, 1)))
+
+
 def _horner(degree: int) -> str:
     value = f"x[i] * {1 / (degree + 1)} + {1 / degree}"
     for k in range(degree - 1, 0, -1):

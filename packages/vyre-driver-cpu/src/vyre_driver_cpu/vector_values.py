@@ -13,7 +13,7 @@ from vyre_driver_cpu.chains import is_constant
 from vyre_driver_cpu.lanes import Pattern, VectorLanes, can_address
 from vyre_driver_cpu.spelling import LINE, TYPES, quiet, typed
 from vyre_driver_cpu.values import FunctionScope, OperandValues
-from vyre_foundation.dtype import DType, bool_, u64
+from vyre_foundation.dtype import DType, bool_, u32, u64
 from vyre_foundation.ir.buffer import Access, Buffer, Memory
 from vyre_foundation.ir.expr import Apply, Bitcast, Cast, Expr, Literal, Load, Local, Select
 from vyre_foundation.ir.stmt import Body
@@ -42,6 +42,8 @@ class VectorValues(OperandValues):
 
     `first` is the operand of the loop's counter in lane 0, `counter` that of all lanes. `mask` is None where all
     invocations are active. `constants_in_memory`: floats are loaded where they are used (see `chains`).
+
+    A mask is a vector of `mask_type`, which `active` makes conditions of, and `where` is made of some.
     """
 
     def __init__(
@@ -61,9 +63,20 @@ class VectorValues(OperandValues):
         return typed(dtype, self.lanes.width)
 
     @property
-    def mask_type(self) -> str:
-        """The type of masks."""
+    def condition_type(self) -> str:
+        """The type of conditions."""
         return self.type(bool_)
+
+    @property
+    def mask_type(self) -> str:
+        """The type of masks: bits where there are registers for them, or else integers of which all bits are equal.
+
+        Without such registers LLVM makes one vector of bytes of conditions that take several registers, and takes it
+        apart again where values are selected.
+        """
+        if self._vectors.mask_registers:
+            return self.condition_type
+        return f"<{self.lanes.width} x i{max(u32.bits, self._vectors.vector_bits // self.lanes.width)}>"
 
     def vector(self, root: Expr) -> str:
         """`root` for all lanes."""
@@ -90,27 +103,51 @@ class VectorValues(OperandValues):
         steps = ", ".join(f"{TYPES[dtype]} {n}" for n in range(width))
         return self._out.value(f"add {self.type(dtype)} {self.splat(self._first, dtype)}, <{steps}>")
 
+    def where(self, condition: str) -> str:
+        """The lanes for which a condition holds, as a mask."""
+        if self._vectors.mask_registers:
+            return condition
+        return self._out.value(f"sext {self.condition_type} {condition} to {self.mask_type}")
+
+    def active(self, mask: str) -> str:
+        """Whether a lane is active, as a condition."""
+        if self._vectors.mask_registers:
+            return mask
+        return self._out.value(f"icmp slt {self.mask_type} {mask}, zeroinitializer")
+
     def both(self, mask: str | None, condition: str) -> str:
         """The lanes of a mask for which a condition holds; in the others it may be poison."""
         if mask is None:
-            return condition
+            return self.where(condition)
+        t = self.condition_type
+        if self._vectors.mask_registers:
+            return self._out.value(f"select {t} {mask}, {t} {condition}, {t} splat (i1 false)")
+        return self.common(mask, self.where(self._out.value(f"freeze {t} {condition}")))
+
+    def common(self, mask: str | None, other: str) -> str:
+        """The lanes of two masks."""
+        return other if mask is None else self._out.value(f"and {self.mask_type} {mask}, {other}")
+
+    def without(self, mask: str, leaving: str) -> str:
+        """The lanes of a mask that are not those of another."""
         t = self.mask_type
-        return self._out.value(f"select {t} {mask}, {t} {condition}, {t} splat (i1 false)")
+        truth = "i1 true" if self._vectors.mask_registers else f"{t.split()[-1].rstrip('>')} -1"
+        return self._out.value(f"and {t} {mask}, {self._out.value(f'xor {t} {leaving}, splat ({truth})')}")
 
     def inverse(self, condition: str) -> str:
-        """The lanes for which it does not hold."""
-        return self._out.value(f"xor {self.mask_type} {condition}, splat (i1 true)")
+        """The lanes for which a condition does not hold, as a condition."""
+        return self._out.value(f"xor {self.condition_type} {condition}, splat (i1 true)")
 
-    def any(self, mask: str) -> str:
-        """Whether a lane is active."""
+    def any(self, condition: str) -> str:
+        """Whether a condition holds for a lane."""
         width = self.lanes.width
-        bits = self._out.value(f"bitcast {self.mask_type} {mask} to i{width}")
+        bits = self._out.value(f"bitcast {self.condition_type} {condition} to i{width}")
         return self._out.value(f"icmp ne i{width} {bits}, 0")
 
-    def every(self, mask: str) -> str:
-        """Whether all lanes are active."""
+    def every(self, condition: str) -> str:
+        """Whether a condition holds for all lanes."""
         width = self.lanes.width
-        bits = self._out.value(f"bitcast {self.mask_type} {mask} to i{width}")
+        bits = self._out.value(f"bitcast {self.condition_type} {condition} to i{width}")
         return self._out.value(f"icmp eq i{width} {bits}, -1")
 
     def reduced(self, operation: str, root: Expr) -> str:
@@ -120,7 +157,8 @@ class VectorValues(OperandValues):
         if self.mask is not None:
             neutral = {"and": -1, "min": dtype.highest, "max": dtype.lowest}.get(operation, 0)
             rest = f"splat ({TYPES[dtype]} {neutral})"
-            given = self._out.value(f"select {self.mask_type} {self.mask}, {t} {given}, {t} {rest}")
+            is_active = f"{self.condition_type} {self.active(self.mask)}"
+            given = self._out.value(f"select {is_active}, {t} {given}, {t} {rest}")
         if operation in ("min", "max"):
             operation = f"{'s' if dtype.is_signed else 'u'}{operation}"
         name = f"@llvm.vector.reduce.{operation}.v{self.lanes.width}{TYPES[dtype]}"
@@ -168,14 +206,15 @@ class VectorValues(OperandValues):
         if node.op.id in ("raw_div", "raw_rem") and self.mask is not None:  # other lanes may have any divisor
             t = self.type(node.dtype)
             one = f"splat ({TYPES[node.dtype]} 1)"
-            vectors[1] = self._out.value(f"select {self.mask_type} {self.mask}, {t} {vectors[1]}, {t} {one}")
+            is_active = f"{self.condition_type} {self.active(self.mask)}"
+            vectors[1] = self._out.value(f"select {is_active}, {t} {vectors[1]}, {t} {one}")
         return self._out.spelled(self._vectors.ops[node.op.id, node.args[0].dtype], vectors)
 
     def _select(self, node: Select, args: list[str]) -> str:
         if not self.lanes.varies(node):
             return super()._select(node, args)
         condition, yes, no = node.args
-        t, kind = self.type(node.dtype), self.mask_type if self.lanes.varies(condition) else "i1"
+        t, kind = self.type(node.dtype), self.condition_type if self.lanes.varies(condition) else "i1"
         a, b = self._spread((yes, no), args[1:])
         return self._out.value(f"select {kind} {args[0]}, {t} {a}, {t} {b}")
 
@@ -324,11 +363,12 @@ class VectorValues(OperandValues):
             return self._out.value(f"load {vector}, ptr {base}, align {buffer.dtype.size}")
         name = f"@llvm.masked.load.v{width}{_suffix(buffer.dtype)}.p0"
         place = f"ptr align {buffer.dtype.size} {base}"
-        return self._out.value(f"call {vector} {name}({place}, {self.mask_type} {mask}, {vector} zeroinitializer)")
+        is_active = f"{self.condition_type} {self.active(mask)}"
+        return self._out.value(f"call {vector} {name}({place}, {is_active}, {vector} zeroinitializer)")
 
     def _gathered(self, node: Load, pointers: str, mask: str | None) -> str:
         buffer, t = node.buffer, self.type(node.dtype)
-        every = f"{self.mask_type} {mask or 'splat (i1 true)'}"
+        every = f"{self.condition_type} {self.active(mask) if mask else 'splat (i1 true)'}"
         name = f"@llvm.masked.gather.v{self.lanes.width}{_suffix(node.dtype)}.v{self.lanes.width}p0"
         places = f"<{self.lanes.width} x ptr> align {buffer.dtype.size} {pointers}"
         return self._out.value(f"call {t} {name}({places}, {every}, {t} zeroinitializer)")
@@ -442,7 +482,7 @@ class VectorValues(OperandValues):
         t, width = self.type(buffer.dtype), self.lanes.width
         name = f"@llvm.masked.scatter.v{width}{_suffix(buffer.dtype)}.v{width}p0"
         places = f"<{width} x ptr> align {buffer.dtype.size} {pointers}"
-        every = f"{self.mask_type} {self.mask or 'splat (i1 true)'}"
+        every = f"{self.condition_type} {self.active(self.mask) if self.mask else 'splat (i1 true)'}"
         self._out.add(f"call void {name}({t} {given}, {places}, {every})")
 
     def _store_at(self, buffer: Buffer, base: str, given: str, *, is_own: bool = False) -> None:
@@ -457,13 +497,14 @@ class VectorValues(OperandValues):
             self._out.add(f"store {vector} {given}, {place}")
             return
         name = f"@llvm.masked.store.v{width}{_suffix(buffer.dtype)}.p0"
-        mask = f"{self.mask_type} {self._unknown(self.mask)}"
+        is_active = self.active(self.mask)
+        mask = f"{self.condition_type} {self._unknown(is_active)}"
         masked = f"call void {name}({vector} {given}, ptr align {size} {base}, {mask})"
         if self._vectors.mask_registers:
             self._out.add(masked)
             return
         whole, part, behind = (self._out.name(stem) for stem in ("whole", "part", "behind"))
-        self._out.branch(self.every(self.mask), whole, part)
+        self._out.branch(self.every(is_active), whole, part)
         self._out.open(whole)
         self._out.add(f"store {vector} {given}, {place}")
         self._out.jump(behind)
@@ -476,15 +517,15 @@ class VectorValues(OperandValues):
             self._out.add(masked)
         self._out.open(behind)
 
-    def _unknown(self, mask: str) -> str:
-        """The mask, of which LLVM does not know the lanes.
+    def _unknown(self, condition: str) -> str:
+        """The condition, of which LLVM does not know the lanes.
 
         For AVX-512, LLVM 22 stores the whole element that is truncated if one lane is active and it knows which.
         """
         if not self._vectors.mask_registers:
-            return mask
+            return condition
         bit = self._out.value(f"trunc i64 {self._out.every_bit()} to i1")
-        return self._out.value(f"and {self.mask_type} {mask}, {self.splat(bit, bool_)}")
+        return self._out.value(f"and {self.condition_type} {condition}, {self.splat(bit, bool_)}")
 
     def _store_near(self, buffer: Buffer, index: Expr, given: str, pattern: Pattern) -> bool:
         """Elements that are side by side; or near, in memory that no other thread sees."""

@@ -105,11 +105,11 @@ class VectorPrinter(StatementPrinter):
 
     def _mask_variable(self, mask: str | None) -> str:
         address = self._out.reserve(self._vectors.mask_type)
-        self._set_mask(address, mask)
+        self._set_mask(address, mask or self._vectors.where("splat (i1 true)"))
         return address
 
-    def _set_mask(self, address: str, mask: str | None) -> None:
-        self._out.add(f"store {self._vectors.mask_type} {mask or 'splat (i1 true)'}, ptr {address}")
+    def _set_mask(self, address: str, mask: str) -> None:
+        self._out.add(f"store {self._vectors.mask_type} {mask}, ptr {address}")
 
     def _mask_at(self, address: str) -> str:
         return self._out.value(f"load {self._vectors.mask_type}, ptr {address}")
@@ -118,11 +118,8 @@ class VectorPrinter(StatementPrinter):
         frame, mask = self._frames[-1], self._vectors.mask
         leaving = [frame.going] if isinstance(stmt, Continue) or frame.live is None else [frame.going, frame.live]
         for address in leaving:
-            rest = None
-            if mask is not None:
-                t = self._vectors.mask_type
-                rest = self._out.value(f"and {t} {self._mask_at(address)}, {self._vectors.inverse(mask)}")
-            self._set_mask(address, rest or "splat (i1 false)")
+            rest = "zeroinitializer" if mask is None else self._vectors.without(self._mask_at(address), mask)
+            self._set_mask(address, rest)
 
     # ── statements ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -145,7 +142,7 @@ class VectorPrinter(StatementPrinter):
 
     def _rest(self, rest: Body) -> None:
         mask, going = self._vectors.mask, self._mask_at(self._frames[-1].going)
-        self._vectors.mask = self._vectors.both(mask, going)  # others go on behind the branch that this is in
+        self._vectors.mask = self._vectors.common(mask, going)  # others go on behind the branch that this is in
         if _is_flat(rest):
             self._block(rest)
         else:
@@ -156,7 +153,7 @@ class VectorPrinter(StatementPrinter):
         """A body, where a lane is active."""
         assert self._vectors.mask is not None
         then, behind = self._out.name("then"), self._out.name("behind")
-        self._out.branch(self._vectors.any(self._vectors.mask), then, behind)
+        self._out.branch(self._vectors.any(self._vectors.active(self._vectors.mask)), then, behind)
         self._out.open(then)
         self._block(body)
         self._out.open(behind)
@@ -197,7 +194,7 @@ class VectorPrinter(StatementPrinter):
         results = out.reserve(vectors.type(dtype)) if stmt.result is not None else None
         active = "-1"
         if vectors.mask is not None:
-            active = out.value(f"bitcast {vectors.mask_type} {vectors.mask} to {bits}")
+            active = out.value(f"bitcast {vectors.condition_type} {vectors.active(vectors.mask)} to {bits}")
         head, behind, before = out.name("head"), out.name("behind"), out.block
         left, next = f"%{out.name('left')}", f"%{out.name('next')}"
         out.open(head)
@@ -218,7 +215,7 @@ class VectorPrinter(StatementPrinter):
         given, address, t = self._vectors.vector(value), self.scope.variables[name], self._vectors.type(value.dtype)
         if self._vectors.mask is not None:
             old = self._out.value(f"load {t}, ptr {address}")
-            mask = f"{self._vectors.mask_type} {self._vectors.mask}"
+            mask = f"{self._vectors.condition_type} {self._vectors.active(self._vectors.mask)}"
             given = self._out.value(f"select {mask}, {t} {given}, {t} {old}")
         self._out.add(f"store {t} {given}, ptr {address}")
 
@@ -262,10 +259,10 @@ class VectorPrinter(StatementPrinter):
             t = vectors.type(dtype)
             inside = out.value(f"icmp {sign_of(dtype)}lt {t} {vectors.splat(counter, dtype)}, {stop}")
             going = vectors.both(going, inside)
-            is_left = vectors.any(going)
+            is_left = vectors.any(vectors.active(going))
         else:
             is_left = out.value(f"icmp {sign_of(dtype)}lt {TYPES[dtype]} {counter}, {stop}")
-            is_left = out.value(f"and i1 {is_left}, {vectors.any(going)}")
+            is_left = out.value(f"and i1 {is_left}, {vectors.any(vectors.active(going))}")
         loop.test(is_left)
         if self.asks and chunk_of(stmt) is not None:
             ask(out, out.name("asked"))
@@ -388,7 +385,8 @@ def _print_loop(
     values = VectorValues(scope, lanes, counter, constants_in_memory=constants_in_memory)
     counted = scope.symbols[lanes.counter] = values.counted()
     if masks:
-        values.mask = out.value(f"icmp ult {values.type(u32)} {counted}, {values.splat(stop, u32)}")
+        inside = out.value(f"icmp ult {values.type(u32)} {counted}, {values.splat(stop, u32)}")
+        values.mask = values.where(inside)
     VectorPrinter(parent, scope, values, parent.number).vector(loop.body)
     counting.close(ROLLED)
 
