@@ -74,9 +74,11 @@ class VectorValues(OperandValues):
         Without such registers LLVM makes one vector of bytes of conditions that take several registers, and takes it
         apart again where values are selected.
         """
-        if self._vectors.mask_registers:
-            return self.condition_type
-        return f"<{self.lanes.width} x i{max(u32.bits, self._vectors.vector_bits // self.lanes.width)}>"
+        return f"<{self.lanes.width} x i{self._mask_bits}>"
+
+    @property
+    def _mask_bits(self) -> int:
+        return 1 if self._vectors.mask_registers else max(u32.bits, self._vectors.vector_bits // self.lanes.width)
 
     def vector(self, root: Expr) -> str:
         """`root` for all lanes."""
@@ -131,8 +133,8 @@ class VectorValues(OperandValues):
     def without(self, mask: str, leaving: str) -> str:
         """The lanes of a mask that are not those of another."""
         t = self.mask_type
-        truth = "i1 true" if self._vectors.mask_registers else f"{t.split()[-1].rstrip('>')} -1"
-        return self._out.value(f"and {t} {mask}, {self._out.value(f'xor {t} {leaving}, splat ({truth})')}")
+        others = self._out.value(f"xor {t} {leaving}, splat (i{self._mask_bits} -1)")
+        return self._out.value(f"and {t} {mask}, {others}")
 
     def inverse(self, condition: str) -> str:
         """The lanes for which a condition does not hold, as a condition."""
