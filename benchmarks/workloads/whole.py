@@ -148,9 +148,8 @@ def _gradient_data(side: int) -> tuple[Arrays, npt.NDArray[Any], float]:
 def _gradient(side: int) -> Graph:
     import vyre as vy
     from vyre_foundation import f32, program, select
-    from vyre_foundation.functions import min
 
-    n = side * side
+    n, count = side * side, -(-side * side // PART)
     with program("apply", 64) as p:
         d, q = p.read("d", f32), p.write("q", f32, n)
         i = p.global_id(0)
@@ -164,11 +163,12 @@ def _gradient(side: int) -> Graph:
             q[i] = total
     apply = p.build()
     with program("products", 64) as p:
-        a, b, parts = p.read("a", f32), p.read("b", f32), p.write("parts", f32, -(-n // PART))
+        a, b, parts = p.read("a", f32), p.read("b", f32), p.write("parts", f32, count)
         i = p.global_id(0)
-        with p.if_(i < parts.length):
+        with p.if_(i < count):
             total = p.var(0.0, f32)
-            with p.range(i * PART, min(i * PART + PART, a.length)) as k:
+            with p.range(0, PART) as row:  # in which neighbours read neighbours
+                k = p.let(row * count + i)
                 total.set(total + a[k] * b[k])
             parts[i] = total
     products = p.build()
