@@ -17,6 +17,8 @@ ROWS = {  # suite: a row that nobody may lose
     "evaluators": ("histogram, result used", "vyre, all lanes at once", ""),
     "races": ("histogram", "vyre, the program itself", ""),
     "dispatch": ("xor", "vyre", "compiled pipeline"),
+    "resident": ("sequence", "vyre, CPU", "over two buffers"),
+    "graphs": ("PageRank", "vyre", "graph"),
     "kernels": ("matmul", "vyre", "kernel"),
     "core": ("xor", "vyre", ""),
     "algorithms": ("sort", "vyre, CPU", ""),
