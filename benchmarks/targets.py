@@ -108,7 +108,7 @@ def _against(rows: Sequence[Record], case: str, base: Record | None, least: floa
 
 
 def _is_peer(row: Record) -> bool:
-    """Who is somebody else, and not on the runtime whose own compiler is another target."""
+    """Whether a row is of another project, and not on Intel's runtime, which has a target of its own."""
     return not row["peer"].startswith("vyre") and row["peer"] != HAND_INTEL
 
 

@@ -56,7 +56,7 @@ def _become(named_by: str, backend: str) -> None:
 def _ended_like(code: int) -> int:
     """The exit status `code`; or this process dies by the same signal, if it is negative."""
     if code < 0:
-        with contextlib.suppress(OSError):  # nobody can handle SIGKILL
+        with contextlib.suppress(OSError):  # SIGKILL cannot be handled
             signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
     return code
