@@ -547,6 +547,63 @@ def _product(first: int, last: int) -> str:
     return f"({_product(first, middle)} * {_product(middle, last)})"
 
 
+APART = {
+    "pairs": "for k in i + 1..len(x) { a = a * 0.5 + f32(x[k] >> 8); }",
+    "steps": "for k in i..len(x) step 96 { a = a * 0.5 + f32(x[k] >> 8); }",
+    "other ends": "for k in i..min(len(x), i + (x[i] & 31)) { a = a * 0.5 + f32(x[k] >> 8); }",
+    "ends before the beginning": "for k in i..x[i] & 1023 { a = a * 0.5 + f32(x[k & 63] >> 8); }",
+    "counters that wrap behind their ends":
+        "for k in (i & 63) + 4294967200..4294967295 { a = a * 0.5 + f32(k & 255); }",
+    "a beginning that wraps": "for k in i - 8..len(x) { a = a * 0.5 + f32(x[k] >> 8); }",
+    "wide counters": "for k in u64(i)..u64(len(x)) step 7 { a = a * 0.5 + f32(x[k] >> 8); }",
+    "several beginnings":
+        "for m in 0..5 { for k in i + m..len(x) step 50 { a = a * 0.5 + f32(x[k] >> 8); } }",
+    "a loop in a loop": "for k in i..len(x) step 60 { for m in k..len(x) step 99 { a = a * 0.5 + f32(x[m] >> 8); } }",
+    "some lanes": "if x[i] & 3 != 0 { for k in i + 1..len(x) step 9 { a = a * 0.5 + f32(x[k] >> 8); } }",
+    "neighbours": "for k in i >> 3..len(x) step 64 { a = a * 0.5 + f32(x[k] >> 8); }",
+    "stores": "if i < 64 { for k in i..len(x) step 64 { a = a * 0.5 + f32(x[k] >> 8); if k & 1 == 1 { y[k] = a; } } }",
+    "carried by whole numbers": "for k in i..len(x) step 40 { n = n * 5 + (x[k] >> 8); a = f32(n); }",
+}  # fmt: skip
+"""Loops that the lanes of a vector begin side by side, each at its own index."""
+
+
+def _apart(loop: str) -> Program:
+    return parse(f"""\
+program p workgroup(64, 1, 1) {{
+  read x: u32[] @0;
+  write out: f32[len(x)] @1;
+  write y: f32[len(x)] @2;
+  let i = global_id.x;
+  if i < len(x) {{ var a = f32(0.0); var n = 0; {loop} out[i] = a + f32(n); }}
+}}
+""")
+
+
+@pytest.mark.parametrize("size", [1, 31, 64, 645])
+@pytest.mark.parametrize("name", APART)
+def test_lanes_begin_loops_apart(name: str, size: int, agree) -> None:
+    program = _apart(APART[name])
+    assert "x i1>" in _text(program)
+    agree(program, [_words(size)], DispatchConfig(grid_override=(11, 1, 1)))
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "for k in i..len(x) { n = n + x[k]; }",
+        "for k in i..len(x) { if x[k] < x[i] { n = n + 1; } }",
+        "for k in i..len(x) { if x[k] == x[i] { n = k; break; } }",
+        "for k in x[i]..len(x) { a = a + f32(x[k]); }",
+        "for k in i * 16..len(x) { a = a + f32(x[k]); }",
+    ],
+)
+def test_loops_that_lanes_begin_apart_and_run_better_alone(loop: str, agree) -> None:
+    """Sums in vectors of iterations, searches, and what is far apart."""
+    program = _apart(loop)
+    assert "x i1>" not in _text(program)
+    agree(program, [_words(250)], DispatchConfig(grid_override=(4, 1, 1)))
+
+
 @pytest.mark.parametrize("value", [_horner(5), _product(0, 32)])
 def test_other_loops_are_left_to_llvm(value: str) -> None:
     """Constants that registers hold, and products that do not wait for each other for long."""

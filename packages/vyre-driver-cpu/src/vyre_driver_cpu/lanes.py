@@ -68,6 +68,9 @@ class VectorLanes:
                 self._varying[Local(stmt.name, stmt.value.dtype)] = self.varies(stmt.value)
             elif isinstance(stmt, Atomic) and stmt.result is not None:
                 self._varying[Local(stmt.result, stmt.buffer.dtype)] = True
+            elif isinstance(stmt, For) and self.varies(stmt.start):
+                index = Local(stmt.name, stmt.start.dtype)
+                self._varying[index], self._patterns[index] = True, self._counted(stmt)
 
     def varies(self, root: Expr) -> bool:
         """Whether the lanes may have different values."""
@@ -166,6 +169,14 @@ class VectorLanes:
                 if p is not None and q is not None:
                     return _RULES[op.id](self, node, p, q)
         return None
+
+    def _counted(self, loop: For) -> Pattern | None:
+        """How the counter of a loop differs that lanes begin apart, and count by the same steps.
+
+        Where a lane goes on, no sum of lane 0 has wrapped: it is the least, though that lane may have left the loop.
+        """
+        p = self.pattern(loop.start)
+        return p and Pattern(min(p.align, _lowest_bit(loop.step)), p.offsets, p.is_exact)
 
     def _cast(self, node: Expr, value: Expr) -> Pattern | None:
         p = self.pattern(value)

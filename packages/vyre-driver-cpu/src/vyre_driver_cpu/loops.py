@@ -41,7 +41,7 @@ def is_better_unrolled(loop: For) -> bool:
         return False  # a loop over invocations is in it, not around it
     if trips * len(postorder(e for s in stmts for e in expressions(s))) > _MOST:
         return False
-    return trips <= _ALWAYS or not _is_reduction(loop, stmts)
+    return trips <= _ALWAYS or not is_reduction(loop, stmts)
 
 
 def is_stream(loop: For) -> bool:
@@ -80,8 +80,8 @@ def _operations(body: Body) -> int:
     return total
 
 
-def _is_reduction(loop: For, stmts: tuple[Stmt, ...]) -> bool:
-    """``total = total + x``, for integers, is all that one iteration leaves to the next."""
+def is_reduction(loop: For, stmts: tuple[Stmt, ...]) -> bool:
+    """Whether ``total = total + x``, for integers, is all that one iteration leaves to the next."""
     inner = declared_locals(loop.body).keys()
     carried = [s for s in stmts if isinstance(s, Assign) and s.name not in inner]
     names = {s.name for s in carried}

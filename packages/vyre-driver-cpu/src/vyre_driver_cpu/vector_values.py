@@ -50,7 +50,9 @@ class VectorValues(OperandValues):
         self, scope: FunctionScope, lanes: VectorLanes, first: str, *, constants_in_memory: bool = False
     ) -> None:
         super().__init__(scope)
-        self.lanes, self._first, self._constants_in_memory = lanes, first, constants_in_memory
+        self.lanes, self._constants_in_memory = lanes, constants_in_memory
+        self._firsts: dict[Expr, str] = {lanes.counter: first}
+        """Lane 0 of this loop's counter, and of the counters of loops in it that lanes begin apart."""
         self._vectors = scope.spellings.of(lanes.width)
         self.mask: str | None = None
         self._rows: list[dict[Group, list[dict[int, str]]]] = [{}]
@@ -103,7 +105,22 @@ class VectorValues(OperandValues):
         """The counter of all lanes."""
         dtype, width = self.lanes.counter.dtype, self.lanes.width
         steps = ", ".join(f"{TYPES[dtype]} {n}" for n in range(width))
-        return self._out.value(f"add {self.type(dtype)} {self.splat(self._first, dtype)}, <{steps}>")
+        return self._out.value(
+            f"add {self.type(dtype)} {self.splat(self._firsts[self.lanes.counter], dtype)}, <{steps}>"
+        )
+
+    def counted_from(self, start: Expr, index: Local) -> Callable[[str], str]:
+        """What gives the counter `index` of a loop that lanes begin apart, at `start`, when all have counted so far."""
+        t, vector = TYPES[start.dtype], self.type(start.dtype)
+        values = self.operand(start)
+        first = None if self.lanes.pattern(start) is None else self.in_first(start)
+
+        def counted(gone: str) -> str:
+            if first is not None:
+                self._firsts[index] = self._out.value(f"add {t} {first}, {gone}")
+            return self._out.value(f"add {vector} {values}, {self.splat(gone, start.dtype)}")
+
+        return counted
 
     def where(self, condition: str) -> str:
         """The lanes for which a condition holds, as a mask."""
@@ -248,7 +265,7 @@ class VectorValues(OperandValues):
 
     def in_first(self, root: Expr) -> str:
         """An index that has a pattern, in lane 0."""
-        known: dict[Expr, str] = {self.lanes.counter: self._first}
+        known = dict(self._firsts)
 
         def of(node: Expr) -> str:
             if node not in known:

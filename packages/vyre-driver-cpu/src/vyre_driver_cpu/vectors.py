@@ -14,7 +14,7 @@ branches, nor divide, nor address memory.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
@@ -22,7 +22,7 @@ from itertools import pairwise
 from vyre_driver.codegen.placement import Life
 from vyre_driver_cpu.chains import vectors_at_once
 from vyre_driver_cpu.lanes import VectorLanes, can_address
-from vyre_driver_cpu.loops import chunk_of, is_better_unrolled
+from vyre_driver_cpu.loops import chunk_of, is_better_unrolled, is_reduction
 from vyre_driver_cpu.registers import RegisterArrays, runs_once
 from vyre_driver_cpu.spelling import TYPES
 from vyre_driver_cpu.statements import BY_FOUR, ROLLED, UNROLLED, Counting, StatementPrinter, ask, sign_of
@@ -56,6 +56,8 @@ _FLAT = 24
 """Operations that are cheaper for no lane than a branch around them."""
 _REGISTERS = 16
 """Vectors that a loop may keep, beside what it computes with: with fewer, several registers make one vector."""
+_OF_MASKED = 3
+"""What a loop keeps that lanes begin apart: where they began, their counters and ends, and masks."""
 _WIDEST = 64
 """Lanes of a vector, at most."""
 _COMBINED = {
@@ -243,37 +245,76 @@ class VectorPrinter(StatementPrinter):
         self._vectors.leave()
 
     def _for(self, stmt: For) -> None:
-        if not self._vectors.lanes.varies(stmt.stop) and not any(map(_jumps, stmt.body)):
+        out, vectors, dtype, outer = self._out, self._vectors, stmt.start.dtype, self._vectors.mask
+        begins_apart = vectors.lanes.varies(stmt.start)
+        ends_apart = begins_apart or vectors.lanes.varies(stmt.stop)
+        if not ends_apart and not any(map(_jumps, stmt.body)):
             super()._for(stmt)
             return
-        out, vectors, dtype, outer = self._out, self._vectors, stmt.start.dtype, self._vectors.mask
-        start = self.values.operand(stmt.start)
-        is_limited = vectors.lanes.varies(stmt.stop)
-        stop = self.values.operand(stmt.stop)
+        index, t = Local(stmt.name, dtype), TYPES[dtype]
+        start, stop = self.values.operand(stmt.start), self.values.operand(stmt.stop)
         frame = LoopMasks(self._mask_variable(outer), self._mask_variable(outer))
         assert frame.live is not None
-        loop = Counting(out, TYPES[dtype], sign_of(dtype), start, stmt.step)
-        counter = loop.open()
+        if begins_apart:  # what is counted is less than the distance of the bounds, which has no sign
+            of_lanes = vectors.counted_from(stmt.start, index)
+            gone = self._all_lanes(stmt, of_lanes, stop) if self._can_begin_unmasked(stmt) else "0"
+            loop = Counting(out, t, "u", gone, stmt.step)
+            counter = of_lanes(loop.open())
+        else:
+            loop = Counting(out, t, sign_of(dtype), start, stmt.step)
+            counter = loop.open()
         going = self._mask_at(frame.live)
-        if is_limited:
-            t = vectors.type(dtype)
-            inside = out.value(f"icmp {sign_of(dtype)}lt {t} {vectors.splat(counter, dtype)}, {stop}")
+        if ends_apart:
+            each = counter if begins_apart else vectors.splat(counter, dtype)
+            end = stop if vectors.lanes.varies(stmt.stop) else vectors.splat(stop, dtype)
+            inside = out.value(f"icmp {sign_of(dtype)}lt {vectors.type(dtype)} {each}, {end}")
             going = vectors.both(going, inside)
             is_left = vectors.any(vectors.active(going))
         else:
-            is_left = out.value(f"icmp {sign_of(dtype)}lt {TYPES[dtype]} {counter}, {stop}")
+            is_left = out.value(f"icmp {sign_of(dtype)}lt {t} {counter}, {stop}")
             is_left = out.value(f"and i1 {is_left}, {vectors.any(vectors.active(going))}")
         loop.test(is_left)
         if self.asks and chunk_of(stmt) is not None:
             ask(out, out.name("asked"))
         self._set_mask(frame.going, going)
-        self.scope.symbols[Local(stmt.name, dtype)] = counter
+        if begins_apart:  # behind its end, a counter may wrap
+            self._set_mask(frame.live, going)
+        self.scope.symbols[index] = counter
         vectors.mask = going
         self._frames.append(frame)
         self._block(stmt.body)
         self._frames.pop()
         loop.close(ROLLED)
         vectors.mask = outer
+
+    def _can_begin_unmasked(self, loop: For) -> bool:
+        """Whether all lanes run the first iterations of a loop that they begin apart: the last lane says how many."""
+        lanes = self._vectors.lanes
+        is_known = lanes.pattern(loop.start) is not None and not lanes.varies(loop.stop)
+        return is_known and self._vectors.mask is None and not any(map(_jumps, loop.body))
+
+    def _all_lanes(self, stmt: For, of_lanes: Callable[[str], str], stop: str) -> str:
+        """The iterations of a loop that all lanes run: how far they have counted then.
+
+        None, where the index at which the last lane begins wraps.
+        """
+        out, vectors, t, number = self._out, self._vectors, TYPES[stmt.start.dtype], self.number
+        pattern, first = vectors.lanes.pattern(stmt.start), vectors.in_first(stmt.start)
+        assert pattern is not None
+        last = out.value(f"add {t} {first}, {pattern.offsets[-1] - pattern.offsets[0]}")
+        if not pattern.is_exact:
+            stop = out.value(f"select i1 {out.value(f'icmp ule {t} {first}, {last}')}, {t} {stop}, {t} 0")
+        loop = Counting(out, t, "u", last, stmt.step)
+        counter = loop.open()
+        gone = out.value(f"sub {t} {counter}, {last}")
+        loop.test(out.value(f"icmp ult {t} {counter}, {stop}"))
+        if self.asks and chunk_of(stmt) is not None:
+            ask(out, out.name("asked"))
+        self.scope.symbols[Local(stmt.name, stmt.start.dtype)] = of_lanes(gone)
+        self._block(stmt.body)
+        loop.close(ROLLED)
+        self.number = number
+        return gone
 
     def _advice(self, loop: For) -> str:
         """Written out whole, elements of memory of its own can be in registers; else four iterations are enough."""
@@ -425,7 +466,8 @@ def _vectors_of(parent: StatementPrinter, loop: For) -> LoopVectors | None:
     of = partial(VectorLanes, loop, lets=scope.lets, mutable=parent.mutable, bounds=scope.bounds)
     lanes = of(_width(scope, stmts, nodes))
     inner = [s for s in stmts if isinstance(s, For)]
-    if any(lanes.varies(s.start) for s in inner) or not _are_apart(stmts, nodes, lanes):
+    begun_apart = [s for s in inner if lanes.varies(s.start)]
+    if not all(_goes_along_a_row(s, lanes) for s in begun_apart) or not _are_apart(stmts, nodes, lanes):
         return None
     loops = [s for s in inner if any(map(_jumps, s.body)) or not is_better_unrolled(s)]
     indices = [n.index for n in nodes if isinstance(n, Load)] + [s.index for s in stmts if isinstance(s, Store)]
@@ -443,6 +485,17 @@ def _vectors_of(parent: StatementPrinter, loop: For) -> LoopVectors | None:
     if not (loops or gives_up or len(nodes) > LONG or _has_rows(loop.body, lanes) or wide.width > lanes.width):
         return None
     return LoopVectors(lanes, wide if _are_apart(stmts, nodes, wide) else lanes)
+
+
+def _goes_along_a_row(loop: For, lanes: VectorLanes) -> bool:
+    """Whether lanes that begin a loop apart are neighbours in each iteration, and better there than alone.
+
+    Alone, they sum integers up in vectors of iterations, and leave the loop early without waiting for each other.
+    """
+    stmts = tuple(statements(loop.body))
+    if any(map(_jumps, loop.body)) or (loop.step == 1 and is_reduction(loop, stmts)):
+        return False
+    return lanes.is_in_row(loop.start)
 
 
 def _is_permuted(stmt: Stmt, lanes: VectorLanes) -> bool:
@@ -495,7 +548,8 @@ def _wider(scope: FunctionScope, loop: For, stmts: tuple[Stmt, ...], lanes: Vect
     """The lanes of several registers, where a loop has few variables, and results or rows of memory are waited for."""
     inner = [s for s in stmts if isinstance(s, For)]
     again = postorder(e for loop in inner for s in statements(loop.body) for e in expressions(s))
-    width, variables = lanes.width, sum(isinstance(s, Var) for s in stmts)
+    masked = sum(lanes.varies(s.start) for s in inner)
+    width, variables = lanes.width, sum(isinstance(s, Var) for s in stmts) + _OF_MASKED * masked
     if not inner or not all(lanes.is_in_row(node.index) for node in again if isinstance(node, Load)):
         return width
     most = min(_REGISTERS * width // max(1, variables), _most_lanes(scope, loop, lanes))
