@@ -246,26 +246,26 @@ class VectorPrinter(StatementPrinter):
 
     def _for(self, stmt: For) -> None:
         out, vectors, dtype, outer = self._out, self._vectors, stmt.start.dtype, self._vectors.mask
-        begins_apart = vectors.lanes.varies(stmt.start)
-        ends_apart = begins_apart or vectors.lanes.varies(stmt.stop)
-        if not ends_apart and not any(map(_jumps, stmt.body)):
+        starts_diverge = vectors.lanes.varies(stmt.start)
+        ends_diverge = starts_diverge or vectors.lanes.varies(stmt.stop)
+        if not ends_diverge and not any(map(_jumps, stmt.body)):
             super()._for(stmt)
             return
         index, t = Local(stmt.name, dtype), TYPES[dtype]
         start, stop = self.values.operand(stmt.start), self.values.operand(stmt.stop)
         frame = LoopMasks(self._mask_variable(outer), self._mask_variable(outer))
         assert frame.live is not None
-        if begins_apart:  # what is counted is less than the distance of the bounds, which has no sign
+        if starts_diverge:  # what is counted is less than the distance of the bounds, which has no sign
             of_lanes = vectors.counted_from(stmt.start, index)
-            gone = self._all_lanes(stmt, of_lanes, stop) if self._can_begin_unmasked(stmt) else "0"
+            gone = self._unmasked_iterations(stmt, of_lanes, stop) if self._can_begin_unmasked(stmt) else "0"
             loop = Counting(out, t, "u", gone, stmt.step)
             counter = of_lanes(loop.open())
         else:
             loop = Counting(out, t, sign_of(dtype), start, stmt.step)
             counter = loop.open()
         going = self._mask_at(frame.live)
-        if ends_apart:
-            each = counter if begins_apart else vectors.splat(counter, dtype)
+        if ends_diverge:
+            each = counter if starts_diverge else vectors.splat(counter, dtype)
             end = stop if vectors.lanes.varies(stmt.stop) else vectors.splat(stop, dtype)
             inside = out.value(f"icmp {sign_of(dtype)}lt {vectors.type(dtype)} {each}, {end}")
             going = vectors.both(going, inside)
@@ -277,7 +277,7 @@ class VectorPrinter(StatementPrinter):
         if self.asks and chunk_of(stmt) is not None:
             ask(out, out.name("asked"))
         self._set_mask(frame.going, going)
-        if begins_apart:  # behind its end, a counter may wrap
+        if starts_diverge:  # behind its end, a counter may wrap
             self._set_mask(frame.live, going)
         self.scope.symbols[index] = counter
         vectors.mask = going
@@ -293,7 +293,7 @@ class VectorPrinter(StatementPrinter):
         is_known = lanes.pattern(loop.start) is not None and not lanes.varies(loop.stop)
         return is_known and self._vectors.mask is None and not any(map(_jumps, loop.body))
 
-    def _all_lanes(self, stmt: For, of_lanes: Callable[[str], str], stop: str) -> str:
+    def _unmasked_iterations(self, stmt: For, of_lanes: Callable[[str], str], stop: str) -> str:
         """The iterations of a loop that all lanes run: how far they have counted then.
 
         None, where the index at which the last lane begins wraps.
@@ -466,8 +466,8 @@ def _vectors_of(parent: StatementPrinter, loop: For) -> LoopVectors | None:
     of = partial(VectorLanes, loop, lets=scope.lets, mutable=parent.mutable, bounds=scope.bounds)
     lanes = of(_width(scope, stmts, nodes))
     inner = [s for s in stmts if isinstance(s, For)]
-    begun_apart = [s for s in inner if lanes.varies(s.start)]
-    if not all(_goes_along_a_row(s, lanes) for s in begun_apart) or not _are_apart(stmts, nodes, lanes):
+    divergent = [s for s in inner if lanes.varies(s.start)]
+    if not all(_has_contiguous_lanes(s, lanes) for s in divergent) or not _are_apart(stmts, nodes, lanes):
         return None
     loops = [s for s in inner if any(map(_jumps, s.body)) or not is_better_unrolled(s)]
     indices = [n.index for n in nodes if isinstance(n, Load)] + [s.index for s in stmts if isinstance(s, Store)]
@@ -487,7 +487,7 @@ def _vectors_of(parent: StatementPrinter, loop: For) -> LoopVectors | None:
     return LoopVectors(lanes, wide if _are_apart(stmts, nodes, wide) else lanes)
 
 
-def _goes_along_a_row(loop: For, lanes: VectorLanes) -> bool:
+def _has_contiguous_lanes(loop: For, lanes: VectorLanes) -> bool:
     """Whether lanes that begin a loop apart are neighbours in each iteration, and better there than alone.
 
     Alone, they sum integers up in vectors of iterations, and leave the loop early without waiting for each other.
