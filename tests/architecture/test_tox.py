@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from configparser import ConfigParser
 from pathlib import Path
 
-TOX = Path(__file__).parents[2] / "tox.ini"
+ROOT = Path(__file__).parents[2]
+TOX = ROOT / "tox.ini"
 
 
 def read() -> ConfigParser:
@@ -25,3 +27,12 @@ def test_the_oracles_are_mpfr_and_the_dialect_of_elementary_functions() -> None:
     deps = read()["judges"]["deps"]
     assert "-e packages/vyre-conform[oracle" in deps
     assert "-e packages/vyre-math" in deps
+
+
+def test_jobs_run_every_shard_of_the_cases_of_which_one_environment_runs_a_part() -> None:
+    (default,) = re.findall(r"--shard \{env:SHARD:(\d+/\d+)\}", read()["testenv:conform-all"]["commands"])
+    total = int(default.partition("/")[2])
+    jobs = (ROOT / ".github" / "workflows" / "ci.yml").read_text("utf-8")
+    shards = re.findall(r'python: "[\d.]+", shard: "(\d+/\d+)"', jobs)
+    assert sorted(shards) == [f"{n}/{total}" for n in range(1, total + 1)]
+    assert "SHARD: ${{ matrix.shard }}" in jobs
