@@ -116,6 +116,22 @@ def test_sparse_products(backend):
     same(va.spmv(np.zeros(0, "f4"), np.zeros(0, "i4"), np.zeros(4, "i4"), np.ones(2, "f4")), np.zeros(3, "f4"))
 
 
+@pytest.mark.parametrize("of_columns", ["u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8"])
+def test_columns_of_sparse_products(of_columns, backend):
+    """Those beyond the vector are refused, however wide they are."""
+    columns, starts = np.array([0, 4, 2, 4], of_columns), np.array([0, 1, 1, 4])
+    values, x, wide = data("f4", 4), data("f4", 5), data("f4", (5, 2))
+    same(va.spmv(values, columns, starts, x, backend=backend), va.spmv(values, columns.astype("u4"), starts, x))
+    same(va.spmv(values, columns, starts, wide, backend=backend), va.spmv(values, columns.astype("u4"), starts, wide))
+    info = np.iinfo(of_columns)
+    for beyond in {5, info.max, info.min, 1 << 32, 4 + (1 << 32)} - {0}:
+        if info.min <= beyond <= info.max:
+            columns[2] = beyond
+            for dense in (x, wide):
+                with pytest.raises(InvalidInput, match="expected columns below 5"):
+                    va.spmv(values, columns, starts, dense, backend=backend)
+
+
 ONES = (1 << 128) - 1
 
 

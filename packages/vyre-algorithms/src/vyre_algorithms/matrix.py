@@ -38,11 +38,12 @@ from vyre_algorithms.order import bits_of, bits_type
 from vyre_algorithms.search import searchsorted
 from vyre_algorithms.sorts import argsort
 from vyre_driver.errors import InvalidInput
+from vyre_driver.graph.recorded import RecordedRange
 from vyre_driver.plan.gather import layout_of, position
 from vyre_driver.plan.strides import contiguous_strides
 from vyre_foundation import DType, LengthOf, Program, Value, program, u32
-from vyre_foundation.dtype import bool_, f32
-from vyre_foundation.functions import fma, min as least
+from vyre_foundation.dtype import bool_, f32, u64
+from vyre_foundation.functions import fma, max as greatest, min as least
 
 STRIPS_FROM = 96
 """Rows of a product from which a copy of the right matrix in strips takes less time than it saves."""
@@ -272,20 +273,32 @@ def spmv(values: object, columns: object, starts: object, x: object, /, *, backe
         needed = f"{elements.size} columns, and a vector or matrix of {kind}"
         got = f"{places.size}, and {type_of(dense)} {dense.shape}"
         raise InvalidInput("x", needed=needed, got=got, fix="reshape or convert it")
-    checked = columns_below(places, dense.shape[0], backend)
+    is_recorded = any(isinstance(array, RecordedRange) for array in (elements, places, offsets, dense))
+    if is_recorded or not places.size or not dense.size:
+        places = columns_below(places, dense.shape[0], backend)
     if not places.size or not dense.size:
         return zeros_beside(dense, (offsets.size - 1, *dense.shape[1:]), kind)
-    return multiply_rows(elements, checked, offsets, dense, backend)
+    return multiply_rows(elements, places, offsets, dense, backend, checks=not is_recorded)
 
 
-def multiply_rows(values: Array, columns: Array, starts: Array, dense: Array, backend: Backend) -> Array:
-    """What `spmv` gives for columns and starts as u32, which are in bounds; no array is empty."""
+def multiply_rows(
+    values: Array, columns: Array, starts: Array, dense: Array, backend: Backend, *, checks: bool = False
+) -> Array:
+    """What `spmv` gives for starts as u32, which are in bounds; no array is empty.
+
+    So are columns, unless it `checks` them: then they are refused if one is not.
+    """
     kind, width = type_of(values), dense.size // dense.shape[0]
     rows = starts.size - 1
     given = {"values": values, "columns": columns, "starts": starts, "x": dense.reshape(-1)}
+    if checks:
+        given["outside"] = np.zeros(1, np.uint32)
     state = f32 if kind.is_float and kind.bits == 16 else kind
-    found = launch(_sparse(kind, state, width), given, -(-rows * width // GROUP), backend)["out"]
-    return found.astype(kind.numpy, copy=False).reshape(rows, *dense.shape[1:])
+    made = _sparse(kind, type_of(columns), state, width, checks=checks)
+    found = launch(made, given, -(-rows * width // GROUP), backend)
+    if checks and found["outside"].item():
+        raise _columns_beyond(dense.shape[0])
+    return found["out"].astype(kind.numpy, copy=False).reshape(rows, *dense.shape[1:])
 
 
 def coo(values: object, columns: object, starts: object, /, *, backend: Backend = None) -> tuple[Array, ...]:
@@ -314,8 +327,12 @@ def columns_below(columns: Array, length: int, backend: Backend) -> Array:
     try:
         return places_of(columns, length, backend, is_from_end=False)
     except InvalidInput:
-        fix = "pass a vector with an element for each column"
-        raise InvalidInput("columns", needed=f"columns below {length}", got="others", fix=fix) from None
+        raise _columns_beyond(length) from None
+
+
+def _columns_beyond(length: int) -> InvalidInput:
+    fix = "pass a vector with an element for each column"
+    return InvalidInput("columns", needed=f"columns below {length}", got="others", fix=fix)
 
 
 def csr(rows: object, columns: object, values: object, number: int, /, *, backend: Backend = None) -> tuple[Array, ...]:
@@ -469,17 +486,27 @@ def _turn(bits: DType) -> Program:
     return p.build()
 
 
-@lru_cache(maxsize=64)
-def _sparse(kind: DType, state: DType, width: int) -> Program:
+@lru_cache(maxsize=256)
+def _sparse(kind: DType, of_columns: DType, state: DType, width: int, *, checks: bool) -> Program:
+    """Products of rows. If it `checks`, `outside` becomes the number of results that met a column beyond the vector."""
+    number = u64 if of_columns.bits == 64 else u32
     with program("sparse_product", GROUP) as p:
-        values, columns = p.read("values", kind), p.read("columns", u32)
+        values, columns = p.read("values", kind), p.read("columns", of_columns)
         starts, x = p.read("starts", u32), p.read("x", kind)
         out = p.write("out", state, LengthOf("starts", times=width, plus=-width))
         i = p.global_id(0)
         row, column = (i, None) if width == 1 else (p.let(i // width), p.let(i % width))
         total = p.var(0, state)
+        last = p.var(0, number) if checks else None
         with p.range(starts[row], least(starts[row + 1], values.length)) as k:
-            place = columns[k] if column is None else columns[k] * width + column
-            total.set(_added(state, total.get(), values[k], x[place]))
+            of_element = p.let(columns[k].cast(number))
+            if last is not None:
+                last.set(greatest(last.get(), of_element))
+            place = of_element.cast(u32)
+            total.set(_added(state, total.get(), values[k], x[place if column is None else place * width + column]))
         out[i] = total
+        if last is not None:
+            outside = p.read_write("outside", u32)
+            with p.if_(last.get() >= (x.length // width).cast(number)):
+                outside.atomic_add(0, 1)
     return p.build()
