@@ -7,6 +7,10 @@ from collections.abc import Sequence
 from vyre_driver_cpu.spelling import TYPES
 from vyre_foundation.dtype import DType
 
+LIKELY = "!9"
+"""The advice for branches that go to the first block more often: twice. With more LLVM's vectorizer takes what is in it
+for expensive."""
+
 
 class FunctionText:
     """Lines of LLVM IR. `block` is the label of the block that is open: what is added next belongs to it.
@@ -87,9 +91,9 @@ class FunctionText:
         self.add(f"br label %{label}{suffix}")
         self.is_open = False
 
-    def branch(self, condition: str, if_true: str, if_false: str) -> None:
+    def branch(self, condition: str, if_true: str, if_false: str, advice: str = "") -> None:
         """Go to one of two blocks."""
-        self.add(f"br i1 {condition}, label %{if_true}, label %{if_false}")
+        self.add(f"br i1 {condition}, label %{if_true}, label %{if_false}{f', !prof {advice}' if advice else ''}")
         self.is_open = False
 
     def open(self, label: str) -> None:

@@ -20,7 +20,7 @@ from vyre_driver.legalization.dead_initialisation import dead_initialisations
 from vyre_driver.legalization.lowered import Kernel, Lowered, LoweredFunction
 from vyre_driver.legalization.text_forms import CallForm
 from vyre_driver_cpu.compiler import LOCALLY
-from vyre_driver_cpu.function import FunctionText
+from vyre_driver_cpu.function import LIKELY, FunctionText
 from vyre_driver_cpu.literals import operand_of
 from vyre_driver_cpu.loops import STREAM_BITS
 from vyre_driver_cpu.registers import RegisterArrays
@@ -61,6 +61,7 @@ _ADVICE = (
     '!6 = !{!"llvm.loop.interleave.count", i32 1}',
     f"{BY_FOUR} = distinct !{{{BY_FOUR}, !8}}",
     '!8 = !{!"llvm.loop.unroll.count", i32 4}',
+    f'{LIKELY} = !{{!"branch_weights", i32 2, i32 1}}',
     "",
 )
 

@@ -9,7 +9,7 @@ from vyre_driver.codegen.known import KnownValues
 from vyre_driver.codegen.placement import Life, Placement
 from vyre_driver.legalization.text_forms import CallForm
 from vyre_driver_cpu.bounds import UpperBounds
-from vyre_driver_cpu.function import FunctionText
+from vyre_driver_cpu.function import LIKELY, FunctionText
 from vyre_driver_cpu.literals import operand_of
 from vyre_driver_cpu.narrow import NarrowIndices
 from vyre_driver_cpu.spelling import TYPES, Spellings, quiet
@@ -152,7 +152,7 @@ class OperandValues:
         inside, behind = out.name("inside"), out.name("behind")
         is_inside = out.value(f"icmp ult {t} {args[0]}, {self._length(node)}")
         before = out.block
-        out.branch(is_inside, inside, behind)
+        out.branch(is_inside, inside, behind, LIKELY)
         out.open(inside)
         element = self._read(node, args[0])
         out.open(behind)
