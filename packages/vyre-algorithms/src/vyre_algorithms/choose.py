@@ -42,6 +42,8 @@ BATCHES = 4
 """How often it is found out how many elements may be written so."""
 SPARSE = 8
 """Elements for each chosen one from which a branch is predicted well."""
+LOOK = 32
+"""Elements among which a worker looks for any chosen one, before it looks at each."""
 FEW = 4096
 """Elements from which one invocation chooses: more launches would take longer."""
 
@@ -388,9 +390,23 @@ def _write(choice: Choice, dtypes: tuple[DType, ...], has_places: bool, parts: _
             chosen[place] = k if has_places else sources[0].buffer[k]
             place.set(place + choice(sources, k).cast(u32))
 
-        with p.if_((end - place) * SPARSE <= last - first), p.range(first, last) as k, p.if_(choice(sources, k)):
-            chosen[place] = k if has_places else sources[0].buffer[k]
-            place += 1
+        def write_sparsely(first: Value, last: Value) -> None:
+            with p.range(first, last) as k, p.if_(choice(sources, k)):
+                chosen[place] = k if has_places else sources[0].buffer[k]
+                place.set(place + 1)
+
+        with p.if_((end - place) * SPARSE <= last - first):
+            if parts.group > 1:
+                write_sparsely(first, last)
+            else:
+                whole = p.let(first + (last - first) // LOOK * LOOK)
+                with p.range(first, whole, LOOK) as part:
+                    number = p.var(0, u32)
+                    with p.range(LOOK) as k:
+                        number += choice(sources, part + k).cast(u32)
+                    with p.if_(number != 0):
+                        write_sparsely(part, part + LOOK)
+                write_sparsely(whole, last)
         with p.else_():
             with p.range(BATCHES):
                 here = p.let(begin.get())
