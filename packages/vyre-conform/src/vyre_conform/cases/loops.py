@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from random import Random
+from typing import Any
 
 from vyre_conform.address import address
 from vyre_conform.case import Exactly, Expected, Launch, Spec, fixed, seeded
@@ -20,6 +21,7 @@ def specs() -> Iterator[Spec]:
     yield fixed(address("loops", "read_before_written"), _unset)
     yield seeded(address("loops", "break_before_reads"), _break)
     yield seeded(address("loops", "ends_that_change"), _ends)
+    yield seeded(address("loops", "starts_side_by_side"), _starts)
     yield seeded(address("loops", "values_before_and_inside"), _values)
     yield seeded(address("loops", "return_out_of_two"), _return)
     yield seeded(address("loops", "return_before_barriers"), _return_before)
@@ -175,6 +177,37 @@ def _ends(rng: Random) -> tuple[Launch, Expected]:
             row.append(value)
     inputs = {"x": pack(u32, values), "cells": pack(u32, olds)}
     return Launch(program=p.build(), inputs=inputs), Exactly(tuple(pack(u32, row) for row in rows), ("x",))
+
+
+def _starts(rng: Random) -> tuple[Launch, Expected]:
+    """Loops that each invocation starts at its own index: neighbours go side by side, and end at different iterations.
+
+    Some have no iteration, and some counters are close to the end of their type.
+    """
+    number, group, far = 100, 32, TOP - 200
+
+    def bounds(i: Any) -> list[tuple[Any, Any, int]]:
+        return [(i + 1, number, 1), (i, number, group), (i - 8, number, 1), (i % 64 + far, far + 95, 1)]
+
+    with program("starts_side_by_side", group) as p:
+        x = p.read("x", u32)
+        outputs = [p.write(name, u32, number) for name in ("pairs", "strided", "wrapped", "high")]
+        i = p.let(p.global_id(0))
+        for output, (first, last, step) in zip(outputs, bounds(i), strict=True):
+            total = p.var(i)
+            with p.range(first, last, step) as k:
+                total.set(total * 5 + (x[k % number] ^ k))
+            output[i] = total
+    values = [rng.randrange(TOP) for _ in range(number)]
+    rows: list[list[int]] = [[], [], [], []]
+    for n in range(number):
+        for row, (first_, last_, step_) in zip(rows, bounds(n), strict=True):
+            total_ = n
+            for k_ in range(first_ % TOP, last_, step_):
+                total_ = (total_ * 5 + (values[k_ % number] ^ k_)) % TOP
+            row.append(total_)
+    launch = Launch(program=p.build(), inputs={"x": pack(u32, values)})
+    return launch, Exactly(tuple(pack(u32, row) for row in rows))
 
 
 def _values(rng: Random) -> tuple[Launch, Expected]:
