@@ -19,12 +19,15 @@ from vyre_driver import process
 
 QUEUED_PER_PROCESS = 8
 """Cases for each process that are worked out before the first of them is taken."""
+LEAST_PER_PROCESS = 8
+"""Cases that pay for the start of a process."""
 START_SECONDS = 120.0
 """What a process may take beyond the seconds of its evaluators: to start, to build a case, to answer."""
 
 
 def settled(specs: Sequence[Spec], seed: int, seconds: float, processes: int = 1) -> Iterator[tuple[Case, Verdict]]:
     """Each case and the verdict on it, in order. With several processes the specs have to be those of the corpus."""
+    processes = min(processes, len(specs) // LEAST_PER_PROCESS)
     if processes <= 1:
         for spec in specs:
             case = spec.case(seed)
