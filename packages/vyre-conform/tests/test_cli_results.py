@@ -18,10 +18,11 @@ def call(*words: str) -> Result:
     return CliRunner().invoke(conform, words)
 
 
-@pytest.fixture
-def journals(tmp_path: Path) -> tuple[str, str]:
+@pytest.fixture(scope="module")
+def journals(tmp_path_factory: pytest.TempPathFactory, backends: None) -> tuple[str, str]:
     """Two runs of the same cases: one right, one with a failure."""
-    paths = tmp_path / "right.jsonl", tmp_path / "wrong.jsonl"
+    folder = tmp_path_factory.mktemp("journals")
+    paths = folder / "right.jsonl", folder / "wrong.jsonl"
     for path, backend in zip(paths, ("RIGHT", "FRAGILE"), strict=True):
         call("run", "--backend", f"backends:{backend}", *CASES, "--journal", str(path))
     return str(paths[0]), str(paths[1])

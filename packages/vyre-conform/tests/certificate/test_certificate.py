@@ -35,11 +35,12 @@ ENGINE = "vyre_conform.controls.mutants:engine-generous"
 SUITE = Suite(queries=(Query.parse("traps:*"), Query.parse("ops:rem:dtype=u8"), Query.parse("ops:add:dtype=u8")))
 
 
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch) -> Run:
-    for name in ("VYRE_SHADOW", "VYRE_OBSERVE", "VYRE_TEST_BACKEND", "VYRE_ACCEPT"):
-        monkeypatch.delenv(name, raising=False)
-    return clean(prove(["backends:RIGHT"], SUITE))
+@pytest.fixture(scope="module")
+def run(backends: None) -> Run:
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("VYRE_SHADOW", "VYRE_OBSERVE", "VYRE_TEST_BACKEND", "VYRE_ACCEPT"):
+            patch.delenv(name, raising=False)
+        return clean(prove(["backends:RIGHT"], SUITE))
 
 
 def clean(run: Run) -> Run:
@@ -47,7 +48,7 @@ def clean(run: Run) -> Run:
     return replace(run, sources={"commit": "c0ffee", "dirty": "false"})
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def certificate(run: Run) -> Certificate:
     return certify(Report(run, [Kill("f", "host", "it lies", "traps:one")]), ["run"])
 
