@@ -3,16 +3,19 @@
 Everything comes from memory, so that LLVM knows nothing of it.
 """
 
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.registry.aot import emit_aot_target
-from vyre_driver_cpu.cpu import host
+from vyre_driver_cpu.compiler import target_machine
+from vyre_driver_cpu.cpu import host, named
 from vyre_driver_cpu.spelling import spellings
 from vyre_foundation.build import apply, program
 from vyre_foundation.dtype import DType, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
 from vyre_foundation.functions import fma
+from vyre_foundation.text import parse
 
 INTEGERS = (u8, u16, u32, u64, i8, i16, i32, i64)
 
@@ -43,6 +46,43 @@ class TestShifts:
     @pytest.mark.parametrize("op", ["shl", "shr", "rotl", "rotr"])
     def test_counts_of_the_width_and_more(self, op: str, t: DType, agree) -> None:
         agree(binary(op, t), pairs(t))
+
+
+class TestRotations:
+    @pytest.mark.parametrize("t", INTEGERS, ids=str)
+    @pytest.mark.parametrize("op", ["rotl", "rotr"])
+    def test_by_counts_that_the_code_generator_finds_to_be_zero(self, op: str, t: DType, agree) -> None:
+        """A vector reads an array of one element: all other lanes are 0, which only the code generator sees."""
+        rotation = parse(f"""\
+program p workgroup(7, 1, 1) {{
+  read x: u32[] @0;
+  read flags: bool[1] @1;
+  write out: {t}[len(x)] @2;
+  write nothing: u32[0] @3;
+  var counted = 0;
+  for k in num_workgroups.x % 4..4 {{ counted = 1; }}
+  var count = select(flags[local_id.x], {t}(1), {t}(0));
+  for m in {t}(0)..{t}(2) {{ count = {t}(0); }}
+  nothing[0] = counted;
+  out[global_id.x] = {op}({t}(1), count);
+}}
+""")
+        agree(rotation, [np.zeros(1, np.uint32), np.zeros(1, bool)])
+
+    def test_llvm_takes_the_sum_of_both_shifts_for_undefined(self) -> None:
+        """When this fails, LLVM is right, and `rotates_by_variable` is not needed any more."""
+        text = """\
+define <8 x i32> @rotated(ptr %p) {
+  %first = call <8 x i8> @llvm.masked.load.v8i8.p0(ptr %p, <8 x i1> <i1 true, i1 false, i1 false, i1 false, i1 false, i1 false, i1 false, i1 false>, <8 x i8> zeroinitializer)
+  %flags = icmp ne <8 x i8> %first, zeroinitializer
+  %counts = zext <8 x i1> %flags to <8 x i32>
+  %zeros = shufflevector <8 x i32> zeroinitializer, <8 x i32> %counts, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 15>
+  %result = call <8 x i32> @llvm.fshr.v8i32(<8 x i32> splat (i32 1), <8 x i32> splat (i32 1), <8 x i32> %zeros)
+  ret <8 x i32> %result
+}
+"""  # noqa: E501
+        code = str(target_machine(named("x86-64-v3"), 3).emit_assembly(llvm.parse_assembly(text)))
+        assert "vpcmpeqd\t%ymm0, %ymm0, %ymm0" in code  # all bits set, in place of 1
 
 
 class TestDivision:
