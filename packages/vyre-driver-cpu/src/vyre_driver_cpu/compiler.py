@@ -42,7 +42,7 @@ def optimized(text: str, cpu: Cpu, level: int = LEVEL) -> llvm.ModuleRef:
         _optimize_locally(module, target)
     else:
         _optimize(module, target, level)
-    return module if cpu.is_x86 else _fenced(module)
+    return _unknown_counts(module) if cpu.is_x86 else _fenced(module)
 
 
 def _optimize(module: llvm.ModuleRef, target: llvm.TargetMachine, level: int) -> None:
@@ -65,6 +65,39 @@ def _optimize_locally(module: llvm.ModuleRef, target: llvm.TargetMachine) -> Non
     for function in module.functions:
         if not function.is_declaration:
             passes.run(function, builder)
+
+
+_ROTATED = re.compile(
+    r"^( *%\S+ = .*\bcall <(\d+) x (i\d+)> @llvm\.fsh[lr]\..*, <\d+ x i\d+> )(%[^\s,()]+)(\).*)$", re.MULTILINE
+)
+_UNKNOWN = """\
+  {0}.bits = load i64, ptr @every_bit
+  {0}.none = xor i64 {0}.bits, -1
+  {0}.part = {1} i64 {0}.none to {2}
+  {0}.lane = insertelement <{3} x {2}> poison, {2} {0}.part, i64 0
+  {0}.each = shufflevector <{3} x {2}> {0}.lane, <{3} x {2}> poison, <{3} x i32> zeroinitializer
+  {0} = or <{3} x {2}> {4}, {0}.each
+"""
+
+
+def _unknown_counts(module: llvm.ModuleRef) -> llvm.ModuleRef:
+    """The module, of which the code generator does not know by how much vectors are rotated.
+
+    Where a CPU has no rotations of vectors, LLVM 22 shifts by the count and by what is left of the width. If it finds
+    after that that all counts are 0, it takes the second shift for undefined. Rotations are those of the program, and
+    what the optimizer finds in shifts.
+    """
+    if not any(function.name.startswith(("llvm.fshl.v", "llvm.fshr.v")) for function in module.functions):
+        return module
+    number = count()
+
+    def hidden(match: re.Match[str]) -> str:
+        before, lanes, type, counts, behind = match.groups()
+        name, narrow = f"%unknown{next(number)}", "bitcast" if type == "i64" else "trunc"
+        return _UNKNOWN.format(name, narrow, type, lanes, counts) + before + name + behind
+
+    text, found = _ROTATED.subn(hidden, str(module))
+    return llvm.parse_assembly(text) if found else module
 
 
 _FUSED = re.compile(r"^( *)(%\S+) = (.*\bcall (float|double) @llvm\.fma\.(f\d+)\(.*)$", re.MULTILINE)

@@ -13,8 +13,8 @@ instruction                      undefined for                         excluded 
                                                                        or masked the count
 `udiv`, `sdiv`, `urem`, `srem`   0, or the least value by -1: the      `raw_div`, `raw_rem`: legalization has proven
                                  program is undefined                  or replaced the divisor
-`fshl`, `fshr`                   nothing; but LLVM 22 expands those of  counts from variables have a part that LLVM
-                                 vectors to shifts by the width        does not know (`rotates_by_variable`)
+`fshl`, `fshr`                   nothing; but LLVM 22 expands those of  the code generator does not know the counts
+                                 vectors to shifts by the width        (`compiler`)
 `fptoui`, `fptosi`               what does not fit: poison             `freeze`: any value, and legalization selects
                                                                        it only where it fits
 `add`, `mul` with `nuw`, `nsw`   overflow: poison                      only on indices of 64 bits and counters of

@@ -14,7 +14,7 @@ from vyre_driver_cpu.literals import operand_of
 from vyre_driver_cpu.narrow import NarrowIndices
 from vyre_driver_cpu.spelling import TYPES, Spellings, quiet
 from vyre_foundation.dialects import lookup
-from vyre_foundation.dtype import DType, i64, u32, u64
+from vyre_foundation.dtype import i64, u32, u64
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.expr import (
     Apply,
@@ -50,15 +50,6 @@ class FunctionScope:
     functions: Mapping[CallForm, str]
     known: KnownValues[str]
     bounds: UpperBounds
-
-
-def rotates_by_variable(node: Apply) -> bool:
-    """Whether a rotation needs a count of which LLVM does not know the bits.
-
-    For CPUs without rotations of vectors, LLVM 22 shifts by the count and by what is left of the width, and takes the
-    sum of both shifts for undefined where it finds later that all counts are 0.
-    """
-    return node.op.id in ("rotl", "rotr") and not isinstance(node.args[1], Literal)
 
 
 def may_be_signalling(node: Expr) -> bool:
@@ -130,18 +121,7 @@ class OperandValues:
         spelling = self._spellings.ops[node.op.id, node.args[0].dtype]
         if node.dtype is u64 and node.op.id in ("add", "mul") and self._scope.bounds.of(node) <= i64.highest:
             spelling = spelling.replace(node.op.id, f"{node.op.id} nuw nsw", 1)
-        if rotates_by_variable(node):
-            args = [args[0], self._out.value(f"or {TYPES[node.dtype]} {args[1]}, {self._no_bit(node.dtype)}")]
         return self._out.spelled(spelling, args)
-
-    def _every_bit(self, dtype: DType) -> str:
-        """All bits of a type, which LLVM does not know."""
-        bits = self._out.every_bit()
-        return bits if TYPES[dtype] == "i64" else self._out.value(f"trunc i64 {bits} to {TYPES[dtype]}")
-
-    def _no_bit(self, dtype: DType) -> str:
-        """0, which LLVM does not know."""
-        return self._out.value(f"xor {TYPES[dtype]} {self._every_bit(dtype)}, -1")
 
     def _select(self, node: Select, args: list[str]) -> str:
         t = TYPES[node.dtype]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from vyre_driver_cpu.chains import is_constant
 from vyre_driver_cpu.lanes import Pattern, VectorLanes, can_address
 from vyre_driver_cpu.spelling import LINE, TYPES, quiet, typed
-from vyre_driver_cpu.values import FunctionScope, OperandValues, rotates_by_variable
+from vyre_driver_cpu.values import FunctionScope, OperandValues
 from vyre_foundation.dtype import DType, bool_, u32, u64
 from vyre_foundation.ir.buffer import Access, Buffer, Memory
 from vyre_foundation.ir.expr import Apply, Bitcast, Cast, Expr, Literal, Load, Local, Select
@@ -227,9 +227,6 @@ class VectorValues(OperandValues):
             one = f"splat ({TYPES[node.dtype]} 1)"
             is_active = f"{self.condition_type} {self.active(self.mask)}"
             vectors[1] = self._out.value(f"select {is_active}, {t} {vectors[1]}, {t} {one}")
-        if rotates_by_variable(node):
-            nothing = self.splat(self._no_bit(node.dtype), node.dtype)
-            vectors[1] = self._out.value(f"or {self.type(node.dtype)} {vectors[1]}, {nothing}")
         return self._out.spelled(self._vectors.ops[node.op.id, node.args[0].dtype], vectors)
 
     def _select(self, node: Select, args: list[str]) -> str:
@@ -546,7 +543,7 @@ class VectorValues(OperandValues):
         """
         if not self._vectors.mask_registers:
             return condition
-        bit = self._every_bit(bool_)
+        bit = self._out.value(f"trunc i64 {self._out.every_bit()} to i1")
         return self._out.value(f"and {self.condition_type} {condition}, {self.splat(bit, bool_)}")
 
     def _store_near(self, buffer: Buffer, index: Expr, given: str, pattern: Pattern) -> bool:
