@@ -136,7 +136,7 @@ def test_patience_ends_and_the_dispatch_goes_on(engine: Engine) -> None:
 
 def test_its_own_timeout_ends_it(engine: Engine) -> None:
     e, source = engine(double, hangs=True), doubling()
-    pending = e.backend.dispatch_async(source, [A], DispatchConfig(timeout=0.02, label="slow"))
+    pending = e.backend.dispatch_async(source, [A], DispatchConfig(timeout=0.2, label="slow"))
     caught = []
     for _ in range(2):
         with pytest.raises(DispatchTimeout, match="slow: the timeout") as info:
