@@ -587,6 +587,23 @@ def test_lanes_begin_loops_apart(name: str, size: int, agree) -> None:
     agree(program, [_words(size)], DispatchConfig(grid_override=(11, 1, 1)))
 
 
+def test_lanes_that_begin_side_by_side_in_a_register_and_not_in_several(agree) -> None:
+    """The last lane of 32 is not the one that begins last, so it does not say how far all of them go."""
+    program = parse("""\
+program p workgroup(64, 1, 1) {
+  read x: u32[] @0;
+  write out: f32[len(x)] @1;
+  let i = global_id.x;
+  if i < len(x) {
+    var a = f32(0.0);
+    for k in (i & 7) + ((i >> 3) & 1) * 4294967280 + ((i >> 4) & 1) * 64 + 32..len(x) { a = a * 0.5 + f32(x[k] >> 8); }
+    out[i] = a;
+  }
+}
+""")
+    agree(program, [_words(128)], DispatchConfig(grid_override=(2, 1, 1)))
+
+
 @pytest.mark.parametrize(
     "loop",
     [

@@ -110,14 +110,12 @@ class VectorValues(OperandValues):
         )
 
     def counted_from(self, start: Expr, index: Local) -> Callable[[str], str]:
-        """What gives the counter `index` of a loop that lanes begin apart, at `start`, when all have counted so far."""
+        """What gives the counter `index` of a loop in which lanes are neighbours, when all have counted so far."""
         t, vector = TYPES[start.dtype], self.type(start.dtype)
-        values = self.operand(start)
-        first = None if self.lanes.pattern(start) is None else self.in_first(start)
+        values, first = self.operand(start), self.in_first(start)
 
         def counted(gone: str) -> str:
-            if first is not None:
-                self._firsts[index] = self._out.value(f"add {t} {first}, {gone}")
+            self._firsts[index] = self._out.value(f"add {t} {first}, {gone}")
             return self._out.value(f"add {vector} {values}, {self.splat(gone, start.dtype)}")
 
         return counted

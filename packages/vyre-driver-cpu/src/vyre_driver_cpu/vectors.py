@@ -257,7 +257,8 @@ class VectorPrinter(StatementPrinter):
         assert frame.live is not None
         if starts_diverge:  # what is counted is less than the distance of the bounds, which has no sign
             of_lanes = vectors.counted_from(stmt.start, index)
-            gone = self._unmasked_iterations(stmt, of_lanes, stop) if self._can_begin_unmasked(stmt) else "0"
+            is_unmasked = outer is None and not vectors.lanes.varies(stmt.stop)
+            gone = self._unmasked_iterations(stmt, of_lanes, stop) if is_unmasked else "0"
             loop = Counting(out, t, "u", gone, stmt.step)
             counter = of_lanes(loop.open())
         else:
@@ -287,16 +288,10 @@ class VectorPrinter(StatementPrinter):
         loop.close(ROLLED)
         vectors.mask = outer
 
-    def _can_begin_unmasked(self, loop: For) -> bool:
-        """Whether all lanes run the first iterations of a loop that they begin apart: the last lane says how many."""
-        lanes = self._vectors.lanes
-        is_known = lanes.pattern(loop.start) is not None and not lanes.varies(loop.stop)
-        return is_known and self._vectors.mask is None and not any(map(_jumps, loop.body))
-
     def _unmasked_iterations(self, stmt: For, of_lanes: Callable[[str], str], stop: str) -> str:
-        """The iterations of a loop that all lanes run: how far they have counted then.
+        """The iterations that all lanes run of a loop in which they are neighbours: how far they have counted then.
 
-        None, where the index at which the last lane begins wraps.
+        The last lane begins last. None, where the index at which the last lane begins wraps.
         """
         out, vectors, t, number = self._out, self._vectors, TYPES[stmt.start.dtype], self.number
         pattern, first = vectors.lanes.pattern(stmt.start), vectors.in_first(stmt.start)
@@ -466,8 +461,11 @@ def _vectors_of(parent: StatementPrinter, loop: For) -> LoopVectors | None:
     of = partial(VectorLanes, loop, lets=scope.lets, mutable=parent.mutable, bounds=scope.bounds)
     lanes = of(_width(scope, stmts, nodes))
     inner = [s for s in stmts if isinstance(s, For)]
-    divergent = [s for s in inner if lanes.varies(s.start)]
-    if not all(_has_contiguous_lanes(s, lanes) for s in divergent) or not _are_apart(stmts, nodes, lanes):
+
+    def fits(lanes: VectorLanes) -> bool:
+        return all(_has_contiguous_lanes(s, lanes) for s in inner) and _are_apart(stmts, nodes, lanes)
+
+    if not fits(lanes):
         return None
     loops = [s for s in inner if any(map(_jumps, s.body)) or not is_better_unrolled(s)]
     indices = [n.index for n in nodes if isinstance(n, Load)] + [s.index for s in stmts if isinstance(s, Store)]
@@ -479,19 +477,21 @@ def _vectors_of(parent: StatementPrinter, loop: For) -> LoopVectors | None:
     if not (loops or gives_up or len(nodes) > LONG):
         at_once = vectors_at_once(stmts, lanes, scope.spellings.vector_registers)
         chains = of(_doubled(lanes.width, min(at_once * lanes.width, _most_lanes(scope, loop, lanes))))
-        if chains.width > lanes.width and _are_apart(stmts, nodes, chains):
+        if chains.width > lanes.width and fits(chains):
             return LoopVectors(lanes, chains, constants_in_memory=True)
     wide = of(_wider(scope, loop, stmts, lanes))
     if not (loops or gives_up or len(nodes) > LONG or _has_rows(loop.body, lanes) or wide.width > lanes.width):
         return None
-    return LoopVectors(lanes, wide if _are_apart(stmts, nodes, wide) else lanes)
+    return LoopVectors(lanes, wide if fits(wide) else lanes)
 
 
 def _has_contiguous_lanes(loop: For, lanes: VectorLanes) -> bool:
-    """Whether lanes that begin a loop apart are neighbours in each iteration, and better there than alone.
+    """Whether lanes begin a loop at one index, or are neighbours in each iteration, and better there than alone.
 
     Alone, they sum integers up in vectors of iterations, and leave the loop early without waiting for each other.
     """
+    if not lanes.varies(loop.start):
+        return True
     stmts = tuple(statements(loop.body))
     if any(map(_jumps, loop.body)) or (loop.step == 1 and is_reduction(loop, stmts)):
         return False
