@@ -1,6 +1,7 @@
 """The pool of threads: jobs run in order, whole, each part once; waits end; cancelled parts are left out."""
 
 import ctypes
+import math
 import os
 import subprocess
 import sys
@@ -12,9 +13,21 @@ import numpy as np
 import pytest
 
 from vyre_driver.backend.contract import VyreBackend
+from vyre_driver.engine.pending import WaitLimit
 from vyre_driver_cpu.compiler import LoadedCode, compile_text
 from vyre_driver_cpu.cpu import host
-from vyre_driver_cpu.runtime import VARIABLE, Pool, PoolJob, thread_count, usable_cpus
+from vyre_driver_cpu.order import Order
+from vyre_driver_cpu.runtime import (
+    CHUNKS,
+    LONGEST_CHUNK,
+    MOST_CHUNKS,
+    UNEVEN_CHUNKS,
+    VARIABLE,
+    Pool,
+    PoolJob,
+    thread_count,
+    usable_cpus,
+)
 from vyre_foundation.build import constant, program
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.program import Program
@@ -49,12 +62,26 @@ look:
 open:
   ret void
 }
+; Adds 1 to each element that it is given, and takes its time.
+define void @slow(ptr %args, ptr %grid, i64 %begin, i64 %end) {
+entry:
+  br label %round
+round:
+  %n = phi i32 [ 0, %entry ], [ %more, %round ]
+  %memory = load volatile ptr, ptr %args
+  %more = add i32 %n, 1
+  %is.short = icmp slt i32 %more, 100000
+  br i1 %is.short, label %round, label %end.of.it
+end.of.it:
+  call void @count(ptr %args, ptr %grid, i64 %begin, i64 %end)
+  ret void
+}
 """
 
 
 @pytest.fixture(scope="module")
 def kernels() -> LoadedCode:
-    return LoadedCode(compile_text(KERNELS, host()), ("count", "hold"))
+    return LoadedCode(compile_text(KERNELS, host()), ("count", "hold", "slow"))
 
 
 @pytest.fixture(scope="module")
@@ -122,6 +149,73 @@ def test_a_wait_ends_in_time(kernels: LoadedCode, threads: Pool) -> None:
     assert time.monotonic() - started < 5
     gate[0] = 1
     assert threads.wait(held.job, 60.0, takes_part=False)
+
+
+def test_a_thread_that_takes_part_leaves_in_time(kernels: LoadedCode) -> None:
+    """In a pool without threads nobody else works."""
+    memory = np.zeros(20_000, np.int32)
+    given, alone = Given(kernels, "slow", memory, memory.size), Pool(0)
+    alone.submit(given.job)
+    assert not alone.wait(given.job, 0.02, takes_part=True)
+    assert 0 < memory.sum() < memory.size
+    assert not alone.has_ended(given.job)
+    assert alone.wait(given.job, 60.0, takes_part=True)
+    assert (memory == 1).all()
+
+
+def test_a_job_that_a_thread_has_left_can_be_cancelled(kernels: LoadedCode) -> None:
+    memory = np.zeros(20_000, np.int32)
+    given, alone = Given(kernels, "slow", memory, memory.size), Pool(0)
+    alone.submit(given.job)
+    assert not alone.wait(given.job, 0.02, takes_part=True)
+    done = memory.copy()
+    alone.cancel(given.job)
+    assert alone.wait(given.job, 60.0, takes_part=True)
+    assert (memory == done).all()
+
+
+def test_threads_share_with_one_that_takes_part_for_a_while(kernels: LoadedCode, threads: Pool) -> None:
+    memory = np.zeros(5_000, np.int32)
+    given = Given(kernels, "slow", memory, memory.size)
+    threads.submit(given.job)
+    while not threads.wait(given.job, 0.002, takes_part=True):
+        pass
+    assert (memory == 1).all()
+
+
+@pytest.mark.parametrize("longest", [1.0, 100.0])
+def test_the_thread_that_waits_takes_part_where_chunks_end_soon(kernels: LoadedCode, longest: float) -> None:
+    memory = np.zeros(100, np.int32)
+    given, order = Given(kernels, "count", memory, memory.size), Order(WaitLimit())
+    places = given.job.arguments, 0
+    work = order.submit(Pool(0), kernels.addresses["count"], places, memory.size, 1, (), given, longest)
+    assert order.ended(work, 0.1) is (longest == 1.0)
+    assert memory.sum() == (memory.size if longest == 1.0 else 0)
+    work.give_up()
+    assert work.pool is not None
+    assert work.job is not None
+    assert work.pool.wait(work.job, 60.0, takes_part=True)
+
+
+@pytest.mark.parametrize(
+    ("total", "longest", "parts"),
+    [
+        (1 << 20, 0.0, 3 * CHUNKS),
+        (1 << 20, 100 * LONGEST_CHUNK, 100),
+        (1 << 20, MOST_CHUNKS * LONGEST_CHUNK, MOST_CHUNKS),
+        (1 << 20, 2 * MOST_CHUNKS * LONGEST_CHUNK, UNEVEN_CHUNKS),
+        (1 << 20, math.inf, UNEVEN_CHUNKS),
+        (50, math.inf, 50),
+        (1, 0.0, 1),
+    ],
+)
+def test_a_launch_is_cut_as_finely_as_the_thread_that_waits_needs(
+    threads: Pool, total: int, longest: float, parts: int
+) -> None:
+    chunk = threads.chunk(total, longest)
+    assert parts <= -(-total // chunk) <= parts * 1.01 + 1
+    if longest <= MOST_CHUNKS * LONGEST_CHUNK:
+        assert longest * chunk / total <= LONGEST_CHUNK * 1.000001
 
 
 def test_a_cancelled_job_ends_without_what_nobody_took(kernels: LoadedCode, threads: Pool) -> None:

@@ -13,19 +13,17 @@ from collections import deque
 from collections.abc import Callable, Iterable
 
 from vyre_driver.engine.pending import LONGEST_WAIT, Ledger, WaitLimit, register
-from vyre_driver.policy.queue import LONGEST_BLOCKING
 from vyre_driver_cpu.memory import HostMemory
-from vyre_driver_cpu.runtime import Pool, PoolJob
+from vyre_driver_cpu.runtime import LONGEST_CHUNK, Pool, PoolJob
 
 FEW = 64
-"""Pieces of work whose bounds are added up before a wait."""
+"""Pieces of work whose bounds are compared before a wait."""
 
 
 class Work:
     """A launch: a `job` of the threads, or None for one that the calling thread has done.
 
-    `uses` lives until it ends, within `longest` seconds after all before it. `cancel` asks its
-    kernel to end.
+    `uses` lives until it ends. None of its chunks takes more than `longest` seconds. `cancel` asks its kernel to end.
     """
 
     __slots__ = ("_cancel", "_has_ended", "_times", "job", "longest", "pool", "uses")
@@ -88,9 +86,12 @@ class Order(Ledger):
         longest: float = math.inf,
         cancel: Callable[[], None] | None = None,
     ) -> Work:
-        """Give a function with its arguments and grid, as addresses, to the threads. `cancel` asks it to end."""
+        """Give a function with its arguments and grid, as addresses, to the threads.
+
+        All of it takes `longest` seconds at most, in one thread. `cancel` asks it to end.
+        """
         job = PoolJob(function, *arguments, total, chunk)
-        work = Work(pool, job, uses, longest, cancel)
+        work = Work(pool, job, uses, longest * min(1.0, chunk / total), cancel)
         self.entries.append(work)  # before it is submitted: an interrupt may come in between
         register(self)
         for memory in memories:
@@ -112,7 +113,7 @@ class Order(Ledger):
             return True
         assert work.pool is not None
         assert work.job is not None
-        takes_part = self._ends_soon(timeout)
+        takes_part = self._can_be_left(timeout)
         end = math.inf if timeout is None else time.monotonic() + timeout
         while not work.has_ended():
             left = end - time.monotonic()
@@ -136,9 +137,9 @@ class Order(Ledger):
             self.ended(memory.last)
             memory.last = None
 
-    def _ends_soon(self, timeout: float | None) -> bool:
-        """Whether all work is known to end before a wait for it has to be left: then the calling thread takes part."""
+    def _can_be_left(self, timeout: float | None) -> bool:
+        """Whether each chunk is known to end before a wait has to be left: then the calling thread takes part."""
         if len(self.entries) > FEW:
             return False
-        most = LONGEST_BLOCKING if timeout is None else min(LONGEST_BLOCKING, timeout)
-        return sum(one.longest for one in tuple(self.entries)) <= self._wait_limit.seconds(most)
+        most = LONGEST_CHUNK if timeout is None else min(LONGEST_CHUNK, timeout)
+        return max((one.longest for one in tuple(self.entries)), default=0.0) <= self._wait_limit.seconds(most)

@@ -172,7 +172,7 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
             module.addresses[kernel],
             (arguments.slots_address, arguments.grid_address),
             arguments.total,
-            threads.chunk(arguments.total),
+            threads.chunk(arguments.total, longest),
             memories,
             (module, arguments),
             longest,
@@ -235,7 +235,7 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
             if module is None:
                 function, chunk = native().addresses["fill"], _FILL_AT_ONCE
             else:
-                function, chunk = module.addresses[kernel], threads.chunk(arguments.total)
+                function, chunk = module.addresses[kernel], threads.chunk(arguments.total, longest)
             addresses = arguments.slots_address, arguments.grid_address
             uses = (module, arguments)
             work = self._order.submit(

@@ -2,8 +2,8 @@
 ;
 ; A launch is a `%job`: a kernel over workgroups 0 ... total, taken in chunks by an atomic counter. Jobs run in the order
 ; in which they were submitted: the head of the list runs until its last chunk has ended, then the next. Everything but
-; the counter is guarded by one mutex. Threads come from Python and stay in `@work`; a thread that waits for a short
-; job takes part in the work.
+; the counter is guarded by one mutex. Threads come from Python and stay in `@work`; a thread that waits for a job may
+; take part in the work, and leaves between two chunks when its time has come.
 ;
 ; The first lines, which differ from system to system, define @lock, @unlock, @sleep, @sleep_until, @wake_one, @wake_all
 ; and @now: see `runtime.py`. The memory of a pool and of jobs belongs to Python.
@@ -13,8 +13,8 @@
 ;              mutex       work        done        head tail stop
 %pool = type { [128 x i8], [128 x i8], [128 x i8], ptr, ptr, i32 }
 
-; Runs chunks of a job until none is left, or it is cancelled: then its counter is beyond the end.
-define internal void @run_chunks(ptr %job) {
+; Runs chunks of a job until none is left, the time is `%until`, or it is cancelled: then its counter is beyond the end.
+define internal void @run_chunks(ptr %job, i64 %until) {
 entry:
   %fn.at = getelementptr inbounds %job, ptr %job, i32 0, i32 0
   %fn = load ptr, ptr %fn.at
@@ -27,6 +27,7 @@ entry:
   %chunk.at = getelementptr inbounds %job, ptr %job, i32 0, i32 4
   %chunk = load i64, ptr %chunk.at
   %next = getelementptr inbounds %job, ptr %job, i32 0, i32 5
+  %is.unlimited = icmp eq i64 %until, 9223372036854775807
   br label %take
 take:
   %begin = atomicrmw add ptr %next, i64 %chunk monotonic
@@ -37,14 +38,18 @@ run:
   %count = call i64 @llvm.smin.i64(i64 %left, i64 %chunk)
   %end = add i64 %begin, %count
   call void %fn(ptr %args, ptr %grid, i64 %begin, i64 %end)
-  br label %take
+  br i1 %is.unlimited, label %take, label %look
+look:
+  %time = call i64 @now()
+  %is.time = icmp sge i64 %time, %until
+  br i1 %is.time, label %none, label %take
 none:
   ret void
 }
 
-; Takes part in the job at the head, if there is something left to take: whether there was. Called and left under the
-; lock, which is released meanwhile. The last thread to leave a job ends it.
-define internal i1 @take_part(ptr %pool) {
+; Takes part in the job at the head until the time is `%until`, if there is something left to take: whether there was.
+; Called and left under the lock, which is released meanwhile. The last thread to leave a job without chunks ends it.
+define internal i1 @take_part(ptr %pool, i64 %until) {
 entry:
   %head.at = getelementptr inbounds %pool, ptr %pool, i32 0, i32 3
   %job = load ptr, ptr %head.at
@@ -74,12 +79,15 @@ begin:
   br label %run
 run:
   call void @unlock(ptr %pool)
-  call void @run_chunks(ptr %job)
+  call void @run_chunks(ptr %job, i64 %until)
   call void @lock(ptr %pool)
   %now.users = load i32, ptr %users.at
   %fewer = sub i32 %now.users, 1
   store i32 %fewer, ptr %users.at
-  %is.last = icmp eq i32 %fewer, 0
+  %now.taken = load atomic i64, ptr %next monotonic, align 8
+  %is.whole = icmp sge i64 %now.taken, %total
+  %is.alone = icmp eq i32 %fewer, 0
+  %is.last = and i1 %is.whole, %is.alone
   br i1 %is.last, label %end, label %some
 end:
   %stop = call i64 @now()
@@ -89,7 +97,7 @@ end:
   %following.at = getelementptr inbounds %job, ptr %job, i32 0, i32 10
   %following = load ptr, ptr %following.at
   store ptr %following, ptr %head.at
-  store i32 1, ptr %state.at
+  store atomic i32 1, ptr %state.at monotonic, align 4
   %done = getelementptr inbounds %pool, ptr %pool, i32 0, i32 2
   call void @wake_all(ptr %done)
   %is.empty = icmp eq ptr %following, null
@@ -116,7 +124,7 @@ entry:
   call void @lock(ptr %pool)
   br label %look
 look:
-  %took = call i1 @take_part(ptr %pool)
+  %took = call i1 @take_part(ptr %pool, i64 9223372036854775807)
   br i1 %took, label %look, label %idle
 idle:
   %stop = load i32, ptr %stop.at
@@ -161,12 +169,17 @@ end:
 }
 
 ; Waits until a job has ended, or a time has come: whether it has ended. The time is given in two ways: as seconds and
-; nanoseconds of the system's clock, and as milliseconds from now.
+; nanoseconds of the system's clock, and as milliseconds from now. A thread that takes part, and finds no chunk any more,
+; looks for 20 microseconds before it sleeps: others do their last chunks then, and it takes as long to wake a thread.
 define i32 @await(ptr %pool, ptr %job, i32 %takes_part, i64 %seconds, i64 %nanoseconds, i32 %milliseconds) {
 entry:
   %state.at = getelementptr inbounds %job, ptr %job, i32 0, i32 7
   %done = getelementptr inbounds %pool, ptr %pool, i32 0, i32 2
   %helps = icmp ne i32 %takes_part, 0
+  %time = call i64 @now()
+  %wide = zext i32 %milliseconds to i64
+  %duration = mul i64 %wide, 1000000
+  %until = add i64 %time, %duration
   call void @lock(ptr %pool)
   br label %look
 look:
@@ -176,8 +189,28 @@ look:
 help:
   br i1 %helps, label %take, label %sleep
 take:
-  %took = call i1 @take_part(ptr %pool)
-  br i1 %took, label %look, label %sleep
+  %took = call i1 @take_part(ptr %pool, i64 %until)
+  %later = call i64 @now()
+  br i1 %took, label %took.part, label %none
+took.part:
+  %is.time = icmp sge i64 %later, %until
+  br i1 %is.time, label %leave, label %look
+none:
+  %soon = add i64 %later, 20000
+  call void @unlock(ptr %pool)
+  br label %spin
+spin:
+  %seen = load atomic i32, ptr %state.at monotonic, align 4
+  %spin.time = call i64 @now()
+  %is.soon = icmp slt i64 %spin.time, %soon
+  %is.open = icmp eq i32 %seen, 0
+  %spins = and i1 %is.soon, %is.open
+  br i1 %spins, label %spin, label %spun
+spun:
+  call void @lock(ptr %pool)
+  %last.state = load i32, ptr %state.at
+  %has.ended.now = icmp ne i32 %last.state, 0
+  br i1 %has.ended.now, label %leave, label %sleep
 sleep:
   %is.late = call i1 @sleep_until(ptr %done, ptr %pool, i64 %seconds, i64 %nanoseconds, i32 %milliseconds)
   br i1 %is.late, label %leave, label %look

@@ -15,8 +15,9 @@ import time
 from functools import cache
 from importlib.resources import files
 
-from vyre_driver.engine.pending import keep
+from vyre_driver.engine.pending import LONGEST_WAIT, keep
 from vyre_driver.errors import BackendUnavailable
+from vyre_driver.policy.queue import LONGEST_BLOCKING
 from vyre_driver_cpu.compiler import LoadedCode, compile_text
 from vyre_driver_cpu.cpu import host
 
@@ -30,6 +31,12 @@ _CLOCK_MONOTONIC = {"darwin": 6}
 _OTHER_CLOCK_MONOTONIC = 1
 CHUNKS = 8
 """Parts of a launch for each thread: threads that are late, or have more to do, leave more parts to others."""
+LONGEST_CHUNK = LONGEST_BLOCKING - LONGEST_WAIT
+"""Seconds of a part at most, where the thread that waits takes part: it has waited for the rest when it begins one."""
+MOST_CHUNKS = 1 << 13
+"""Parts of a launch at most, where so many are needed for that."""
+UNEVEN_CHUNKS = 1 << 8
+"""Parts of a launch that may take longer still: some of them may have much more to do than others."""
 
 
 class PoolJob(ctypes.Structure):
@@ -98,7 +105,7 @@ class Pool:
     def wait(self, job: PoolJob, seconds: float, *, takes_part: bool) -> bool:
         """Wait until a job has ended, for so long at most. Whether it has.
 
-        A thread that `takes_part` works on the jobs meanwhile, and leaves them at the end of a part alone.
+        A thread that `takes_part` works on the jobs meanwhile, and leaves them at the end of a chunk alone.
         """
         whole, rest = divmod(time.time_ns() + int(seconds * 1e9), 10**9)
         milliseconds = min(int(seconds * 1000) + 1, 2**31 - 2)
@@ -108,9 +115,10 @@ class Pool:
         """Leave out what no thread has taken yet of a job."""
         self._cancel(self._address, ctypes.addressof(job))
 
-    def chunk(self, total: int) -> int:
-        """How many workgroups of a launch are taken at once."""
-        return max(1, -(-total // (self._threads * CHUNKS)))
+    def chunk(self, total: int, longest: float) -> int:
+        """How many workgroups of a launch that takes `longest` seconds at most are taken at once."""
+        brief = longest / LONGEST_CHUNK
+        return max(1, int(total / max(self._threads * CHUNKS, brief if brief <= MOST_CHUNKS else UNEVEN_CHUNKS)))
 
     def _initialize(self) -> None:
         """Mutex and conditions. On Windows zeros are initialized ones."""
