@@ -399,14 +399,14 @@ def _write(choice: Choice, dtypes: tuple[DType, ...], has_places: bool, parts: _
             if parts.group > 1:
                 write_sparsely(first, last)
             else:
-                whole = p.let(first + (last - first) // LOOK * LOOK)
+                whole = p.let(first + least(last - first, parts.chunk) // LOOK * LOOK)
                 with p.range(first, whole, LOOK) as part:
                     number = p.var(0, u32)
                     with p.range(LOOK) as k:
                         number += choice(sources, part + k).cast(u32)
                     with p.if_(number != 0):
                         write_sparsely(part, part + LOOK)
-                write_sparsely(whole, last)
+                write_sparsely(whole, least(last, whole + LOOK))
         with p.else_():
             with p.range(BATCHES):
                 here = p.let(begin.get())

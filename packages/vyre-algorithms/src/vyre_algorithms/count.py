@@ -202,7 +202,8 @@ def count_bins(binning: Binning, array: Array, table: Array, bins: int, backend:
     if has_lanes([array], backend):
         counting, chunk = _workgroup(*kinds, most), max(PER_LANE * max(most, LANES), -(-array.size // GROUPS))
     else:
-        counting, chunk = _private(*kinds, most), max(PER_BIN * most, -(-array.size // CHUNKS))
+        chunk = max(PER_BIN * most, -(-array.size // CHUNKS))
+        counting = _private(*kinds, most, 1 << (chunk - 1).bit_length())
     given["chunk"] = words(chunk)
     return launch(counting, given, -(-array.size // chunk), backend)["counts"]
 
@@ -249,21 +250,21 @@ def _declared(p: ProgramBuilder, dtype: DType, table: DType) -> Mapping[str, Buf
 
 
 @lru_cache(maxsize=256)
-def _private(binning: Binning, dtype: DType, table: DType, bins: int) -> Program:
-    """Each invocation counts a chunk on its own, and adds what it has found."""
+def _private(binning: Binning, dtype: DType, table: DType, bins: int, longest: int) -> Program:
+    """Each invocation counts a chunk of `longest` elements at most on its own, and adds what it has found."""
     with program("count_private", 1) as p:
         given = _declared(p, dtype, table)
         x, counts, chunk = given["x"], given["counts"], p.uniform("chunk", u32, 1)
         tables = TABLES[bins]
         own = p.private("own", u32, bins * tables)
         first = p.let(p.global_id(0) * chunk[0])
-        last = p.let(least(first + chunk[0], x.length))
-        rest = p.let(first + (last - first) // AT_ONCE * AT_ONCE)
+        last = p.let(least(first + least(chunk[0], longest), x.length))
+        rest = p.let(first + least(last - first, longest) // AT_ONCE * AT_ONCE)
         with p.range(first, rest, AT_ONCE) as k:
             found = [p.let(binning(p, x[k + n], given["table"], bins)) for n in range(AT_ONCE)]
             for n, number in enumerate(found):
                 _count_in(p, own, number, bins, n % tables)
-        with p.range(rest, last) as k:
+        with p.range(rest, least(rest + AT_ONCE, last)) as k:
             _count_in(p, own, p.let(binning(p, x[k], given["table"], bins)), bins, 0)
         with p.range(0, counts.length) as index:
             counted = p.let(reduce(add, [own[index + bins * table] for table in range(tables)]))

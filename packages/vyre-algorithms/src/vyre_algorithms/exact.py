@@ -151,7 +151,7 @@ def _accumulate(dtype: DType, factors: int) -> Program:
             """Use the elements of a lane one after another; those beyond the end are 0."""
             with p.if_(sources[0].length - begin >= BLOCK), p.range(0, BLOCK // WIDTH) as step:
                 use(_product([source[begin + step * WIDTH + lane] for source in sources]))
-            with p.else_(), p.range(begin, sources[0].length, WIDTH) as row:
+            with p.else_(), p.range(begin, least(begin + BLOCK, sources[0].length), WIDTH) as row:
                 use(_product([source[row + lane] for source in sources]))
 
         # Bits without the sign are ordered as magnitudes, and NaNs are above. Of the least, 0 does not count.
