@@ -11,6 +11,7 @@ from hypothesis import given, strategies as st
 
 import vyre_algorithms as va
 from vyre_driver.errors import InvalidInput
+from vyre_driver.tune.distribution import SAMPLE, Distribution, SortBackend, select_sort_backend, varying_bits
 from vyre_foundation.functions import abs as magnitude
 
 SIZES = [0, 1, 2, 1000, 8192, 8193, 50_000]
@@ -110,6 +111,52 @@ def test_keys_that_differ_in_few_digits(dtype, hidden):
     same(va.sort(x, backend="cpu"), x[order])
     same(va.argsort(x, backend="cpu"), order)
     same(va.sort(x, descending=True, backend="cpu"), x[order][::-1])
+
+
+def spread(dtype, size):
+    """Keys with any bits in their last three bytes, and leading digits that are as frequent as each other."""
+    bits = data(f"u{np.dtype(dtype).itemsize}", size)
+    if dtype[0] == "f":  # in one binade, in which the digits of floats are as frequent
+        one = np.ones(1, dtype).view(bits.dtype)[0]
+        bits = one | (bits >> bits.dtype.type({"f2": 6, "f4": 9, "f8": 12}[dtype]))
+    return bits.view(dtype)
+
+
+def is_sorted_by_buckets(x):
+    bits = x.view(f"u{x.itemsize}")
+    sample = Distribution.of(bits, varying_bits(bits))
+    return select_sort_backend(sample, has_buckets=True) is SortBackend.BUCKETS
+
+
+@pytest.mark.parametrize("size", [8193, 30_000])
+@pytest.mark.parametrize("dtype", ["u2", "i2", "f2", "u4", "i4", "f4", "u8", "i8", "f8"])
+def test_spread_keys(dtype, size):
+    x = spread(dtype, size)
+    assert is_sorted_by_buckets(x)
+    order = np.argsort(total_order(x), stable=True)
+    same(va.sort(x, backend="cpu"), x[order])
+    same(va.argsort(x, backend="cpu"), order)
+    falling = np.argsort(~total_order(x), stable=True)
+    same(va.sort(x, descending=True, backend="cpu"), x[falling])
+    same(va.argsort(x, descending=True, backend="cpu"), falling)
+
+
+def test_spread_keys_on_every_backend(backend):
+    x = spread("u4", 20_000) >> 12 << 12
+    same(va.sort(x, backend=backend), np.sort(x))
+    same(va.argsort(x, backend=backend), np.argsort(x, stable=True))
+
+
+@pytest.mark.parametrize("size", [20_000, 1_100_000])
+def test_keys_that_are_crowded_where_the_sample_does_not_look(size):
+    """In the larger one a bucket has more keys than an invocation sorts."""
+    x = np.full(size, 77 << 24, np.uint32)
+    x[::7] |= data("u4", len(x[::7])) >> 8
+    looked_at = slice(None, None, -(-size // SAMPLE))
+    x[looked_at] = spread("u4", len(x[looked_at]))
+    assert is_sorted_by_buckets(x)
+    same(va.sort(x, backend="cpu"), np.sort(x))
+    same(va.argsort(x, backend="cpu"), np.argsort(x, stable=True))
 
 
 @pytest.mark.parametrize("dtype", ["u4", "f8"])

@@ -28,12 +28,13 @@ from vyre_algorithms.launches import (
     mapped,
     run_graph,
     with_grid,
+    words,
     zeros_beside,
 )
 from vyre_algorithms.monoids import reduction_of
 from vyre_algorithms.move import take, take_few
 from vyre_algorithms.order import KeyOrder, bits_of, bits_type
-from vyre_algorithms.scans import record_scan
+from vyre_algorithms.scans import record_scan, scan_rows
 from vyre_driver.errors import InvalidInput
 from vyre_driver.tune.distribution import (
     DIGIT,
@@ -68,6 +69,8 @@ LANES, SUBGROUP, ITEMS = DIGITS, 32, 16
 elements of each of them. The first ones of a chunk belong to the first subgroup."""
 TILE = LANES * ITEMS
 GROUP = 64
+MOST_CROWDED = 1 << 20
+"""Bytes of the keys of a bucket at most, where one invocation sorts it."""
 
 Comparison = Callable[[Value, Value], Value]
 
@@ -209,31 +212,67 @@ def by_digits(
     `most` is a number that no element of an unsigned array exceeds, if one is known.
     """
     dtype = type_of(array)
-    shape = (KeyOrder.of(dtype), bits_type(dtype), has_places, descending)
+    order, bits = KeyOrder.of(dtype), bits_type(dtype)
+    shape = (order, bits, has_places, descending)
     keys = bits_of(array, dtype)
+    is_wide = has_lanes([keys], backend)
     if not isinstance(keys, np.ndarray):  # whose bits the host does not see
-        varying = (1 << (keys.dtype.bits if most is None else most.bit_length())) - 1
-        digits = _digits(varying, KeyOrder.of(dtype), keys.dtype.bits)
-        parameters = (*shape, array.size, length, digits, has_lanes([keys], backend))
+        digits = _digits((1 << (bits.bits if most is None else most.bit_length())) - 1, bits)
+        parameters = (*shape, array.size, length, digits, is_wide)
         return run_graph(_record_sort, parameters, {"keys": keys}, backend)["found"]
     if length == array.size <= SERIAL:
         return launch(_serial(*shape), {"keys": keys}, 1, backend)["found"]
-    chosen = select_sort_backend(Distribution.of(keys))
-    varying = varying_bits(keys) if chosen is SortBackend.NARROW_RADIX else (1 << bits_type(dtype).bits) - 1
-    digits = _digits(varying, KeyOrder.of(dtype), bits_type(dtype).bits)
+    varying, sample = (1 << bits.bits) - 1, Distribution.of(keys)
+    if not sample.varies_throughout:
+        differing = varying_bits(keys)
+        # Floats of both signs differ in all bits, as they are ordered.
+        if order is not KeyOrder.FLOAT or differing.bit_length() < bits.bits:
+            varying = differing
+        sample = Distribution.of(keys, varying)
+    if select_sort_backend(sample, has_buckets=length == array.size and not is_wide) is SortBackend.BUCKETS:
+        found = by_buckets(keys, shape, varying, backend)
+        if found is not None:
+            return found
     # Large arrays run without a compiled graph, which would keep three times their memory for each size.
-    parameters = (*shape, array.size, length, digits, has_lanes([keys], backend))
+    parameters = (*shape, array.size, length, _digits(varying, bits), is_wide)
     return run_graph(_record_sort, parameters, {"keys": keys}, backend, is_short=True)["found"]
 
 
-def _digits(varying: int, order: KeyOrder, bits: int) -> tuple[int, ...]:
-    """The first bits of the digits to sort by, where the elements differ in the bits `varying`.
+def _digits(varying: int, bits: DType) -> tuple[int, ...]:
+    """The first bits of the digits in which keys differ; of one at least, because the keys must move."""
+    return digits_of(varying, bits.bits) or (0,)
 
-    Floats of both signs differ in all bits of their keys. There is one digit at least, because the keys must move.
+
+def by_buckets(keys: Array, shape: tuple[KeyOrder, DType, bool, bool], varying: int, backend: Backend) -> Array | None:
+    """What `by_digits` gives for a vector of keys that differ in the bits `varying`; None if too many have one digit.
+
+    All keys move once, to the bucket of their leading digit. Then one invocation sorts a bucket, which a cache holds.
+    `shape` is the order of the keys, their type, whether indices are wanted, and whether the greatest is first.
     """
-    if order is KeyOrder.FLOAT and varying >> (bits - 1):
-        varying = (1 << bits) - 1
-    return digits_of(varying, bits) or (0,)
+    _, bits, has_places, _ = shape
+    shift = max(0, varying.bit_length() - DIGIT)
+    chunk = _chunk(keys.size)
+    chunks = -(-keys.size // chunk)
+    given: dict[str, object] = {"keys": keys, "shift": words(shift), "length": words(keys.size)}
+    counts = launch(_count(*shape, False, False, chunk), given, chunks, backend)["counts"]
+    (starts,) = scan_rows(reduction_of("sum", u32, u32), [counts], counts.size, True, backend)
+    bounds = starts[: DIGITS * chunks + 1 : chunks].copy()
+    most = int(np.diff(bounds).max())
+    if most * keys.itemsize > MOST_CROWDED:
+        return None
+    moved = launch(_move(*shape, False, False, chunk), {**given, "starts": starts}, chunks, backend)
+    digits = tuple(first for first in _digits(varying, bits) if first < shift)
+    if not digits:
+        return moved["moved_places" if has_places else "moved"]
+    given = {"keys": moved["moved"], "bounds": bounds}
+    if has_places:
+        given["places"] = moved["moved_places"]
+    return launch(_sort_each(*shape, digits, 1 << (most - 1).bit_length()), given, DIGITS, backend)["found"]
+
+
+def _chunk(size: int) -> int:
+    """How many elements an invocation counts and moves, where invocations run one after another."""
+    return max(CHUNK, 1 << (-(-size // CHUNKS) - 1).bit_length())
 
 
 def _record_sort(
@@ -253,7 +292,7 @@ def _record_sort(
     """
     keys = graph.input("keys", bits, size)
     places: Range = None
-    chunk = TILE if is_wide else max(CHUNK, 1 << (-(-size // CHUNKS) - 1).bit_length())
+    chunk = TILE if is_wide else _chunk(size)
     count, move = (_count_workgroup, _move_workgroup) if is_wide else (_count, _move)
     grid = with_grid(-(-size // chunk))
     add = reduction_of("sum", u32, u32)
@@ -350,6 +389,52 @@ def _move(
             if has_places:
                 moved_places[target] = this.place(k)
             own[digit] = target + 1
+    return p.build()
+
+
+@lru_cache(maxsize=256)
+def _sort_each(
+    order: KeyOrder, bits: DType, has_places: bool, descending: bool, digits: tuple[int, ...], most: int
+) -> Program:
+    """Each bucket, of `most` elements at most, sorted by some digits, the first of them first, by one invocation."""
+    with program("sort_buckets", 1) as p:
+        keys, bounds = p.read("keys", bits), p.read("bounds", u32)
+        places = p.read("places", u32, like=keys) if has_places else None
+        found = p.write("found", u32 if has_places else bits, LengthOf("keys"))
+        source: list[Buffer] = [keys] if places is None else [keys, places]
+        spares = [
+            [p.scratch(f"spare{n}_{m}", buffer.dtype, LengthOf("keys")) for m, buffer in enumerate(source)]
+            for n in range(min(2, len(digits) - 1))
+        ]
+        counts = [p.private(f"counts{n}", u32, DIGITS) for n in range(len(digits))]
+        first = p.let(bounds[p.global_id(0)])
+        number = p.let(least(bounds[p.global_id(0) + 1] - first, most))
+
+        def digit(key: Value, n: int) -> Value:
+            return (order.key(key, descending=descending) >> digits[n]).cast(u32) & (DIGITS - 1)
+
+        with p.range(number) as k:
+            key = p.let(keys[first + k])
+            for n, counted in enumerate(counts):
+                d = p.let(digit(key, n))
+                counted[d] = counted[d] + 1
+        before = [p.var(first) for _ in counts]
+        with p.range(DIGITS) as d:
+            for counted, so_far in zip(counts, before, strict=True):
+                here = p.let(counted[d])
+                counted[d] = so_far
+                so_far += here
+        for n, counted in enumerate(counts):
+            target = [found] if n == len(digits) - 1 else spares[n % 2]
+            with p.range(number) as k:
+                elements = [p.let(buffer[first + k]) for buffer in source]
+                d = p.let(digit(elements[0], n))
+                place = p.let(counted[d])
+                # The last pass writes the places alone, if they are wanted.
+                for buffer, element in zip(target, elements[-len(target) :], strict=True):
+                    buffer[place] = element
+                counted[d] = place + 1
+            source = target
     return p.build()
 
 

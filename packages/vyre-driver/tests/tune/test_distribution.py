@@ -33,6 +33,39 @@ def test_the_sort_that_a_distribution_speaks_for(keys: np.ndarray, digits: int, 
     assert select_sort_backend(found) is chosen
 
 
+# fmt: off
+BUCKETS = [
+    (RNG.integers(0, 2**32, SERIAL, np.uint32),              SortBackend.SERIAL),
+    (RNG.integers(0, 2**32, SERIAL + 1, np.uint32),          SortBackend.BUCKETS),
+    (RNG.integers(0, 1 << 16, 100_000, np.uint64),           SortBackend.BUCKETS),
+    (RNG.integers(0, 256, 100_000, np.uint32),               SortBackend.NARROW_RADIX),
+    (RNG.integers(0, 2**64, 100_000, np.uint64) >> 32 << 32, SortBackend.BUCKETS),
+    (RNG.integers(0, 2**32, 100_000, np.uint32) | 0xF << 28, SortBackend.BUCKETS),
+    (RNG.integers(0, 2**20, 100_000, np.uint32) | 0xF << 28, SortBackend.BUCKETS),
+    # Half of the keys have one leading digit: 64 KiB are few, 200 KiB are not.
+    (np.where(RNG.random(32_000) < 0.5, RNG.integers(0, 2**32, 32_000, np.uint32), 77), SortBackend.BUCKETS),
+    (np.where(RNG.random(100_000) < 0.5, RNG.integers(0, 2**32, 100_000, np.uint32), 77), SortBackend.RADIX),
+]
+# fmt: on
+
+
+@pytest.mark.parametrize(("keys", "chosen"), BUCKETS)
+def test_where_each_bucket_may_be_sorted_by_itself(keys: np.ndarray, chosen: SortBackend) -> None:
+    assert select_sort_backend(Distribution.of(keys.astype(keys.dtype)), has_buckets=True) is chosen
+
+
+def test_a_sample_knows_whether_no_other_key_can_differ_in_more() -> None:
+    assert Distribution.of(RNG.integers(0, 2**32, 10_000, np.uint32)).varies_throughout
+    assert not Distribution.of(RNG.integers(0, 2**31, 10_000, np.uint32)).varies_throughout
+    assert not Distribution.of(RNG.integers(0, 2**32, 10_000, np.uint32) & 0xFF00FFFF).varies_throughout
+
+
+def test_the_leading_digit_is_that_of_all_keys() -> None:
+    keys = RNG.integers(0, 1 << 20, 100_000, np.uint32)
+    assert Distribution.of(keys).fullest < 0.02
+    assert Distribution.of(keys, (1 << 32) - 1).fullest == 1.0
+
+
 def test_the_bits_in_which_keys_differ() -> None:
     assert varying_bits(np.array([0b1100, 0b1010], np.uint8)) == 0b0110
     assert varying_bits(np.array([5], np.uint8)) == 0

@@ -17,11 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 import vyre_algorithms as va
+from vyre_algorithms.order import KeyOrder
+from vyre_algorithms.sorts import by_buckets
 from vyre_conform.address import address
 from vyre_conform.case import Exactly, Expected, Launch, Size, Spec, fixed
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.results import Inputs, Outputs
-from vyre_foundation.dtype import i32
+from vyre_foundation.dtype import i32, u32
 from vyre_foundation.errors import VyreError
 from vyre_foundation.ir.program import Program
 from vyre_reference.backend import ReferenceBackend
@@ -100,6 +102,7 @@ CALLS: dict[str, Call] = {
     "segmented_scan":   lambda b: va.segmented_scan(floats(), SEGMENTS, backend=b),
     "sort":             lambda b: va.sort(floats(FEW), backend=b),
     "sort_rows":        lambda b: va.sort(_table(5, 60), descending=True, backend=b),
+    "sort_buckets":     lambda b: by_buckets(words(), (KeyOrder.UNSIGNED, u32, True, False), 2**32 - 1, b),
     "argsort":          lambda b: va.argsort(words(FEW) & 15, backend=b),
     "sort_before":      lambda b: va.sort(floats(100), before=is_greater, backend=b),
     "compact":          lambda b: va.compact(words(FEW), words(FEW) % 3 == 0, backend=b),

@@ -21,6 +21,11 @@ SERIAL = 1 << 13
 """Up to this many keys, one invocation sorts them all: launches cost more than it takes."""
 DIGIT = 8
 """Bits that a pass of a radix sort puts in order."""
+CROWDED, CROWDED_SHARE = 1 << 19, 1 / 20
+"""Where buckets are sorted one by one: the bytes of the keys in the fullest at most, which a cache should hold, and the
+share of all keys, since one worker sorts it."""
+FEW_BYTES = 1 << 16
+"""The fullest bucket that may have a greater share."""
 
 
 class SortBackend(Enum):
@@ -32,35 +37,57 @@ class SortBackend(Enum):
     """A pass over all keys for each digit."""
     NARROW_RADIX = "narrow radix"
     """The same for the digits alone in which the keys differ."""
+    BUCKETS = "buckets"
+    """A pass over all keys for the leading digit in which they differ; then each bucket is sorted where it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
     """What a sample of unsigned keys shows.
 
-    `varying` has the bits in which sampled keys differ; `bits` is the width of a key.
+    `varying` has the bits in which sampled keys differ, or all keys; `bits` is the width of a key. `fullest` is the
+    greatest share of the sampled keys that have one leading digit: the bits from the first that varies.
     """
 
     length: int
     bits: int
     varying: int
+    fullest: float
 
     @classmethod
-    def of(cls, keys: npt.NDArray[np.unsignedinteger[Any]]) -> Distribution:
-        """The distribution of keys with one axis, by `SAMPLE` of them."""
-        step = -(-keys.size // SAMPLE) or 1
-        return cls(keys.size, 8 * keys.itemsize, varying_bits(keys[::step]))
+    def of(cls, keys: npt.NDArray[np.unsignedinteger[Any]], varying: int | None = None) -> Distribution:
+        """The distribution of keys with one axis, by `SAMPLE` of them. `varying` says in which bits all differ."""
+        sample = keys[:: -(-keys.size // SAMPLE) or 1]
+        if varying is None:
+            varying = varying_bits(sample)
+        shift = max(0, varying.bit_length() - DIGIT)
+        leading = (sample >> keys.dtype.type(shift)).astype(np.uint8)
+        fullest = float(np.bincount(leading).max(initial=0)) / max(1, sample.size)
+        return cls(keys.size, 8 * keys.itemsize, varying, fullest)
 
     @property
     def digits(self) -> int:
         """The digits in which sampled keys differ."""
         return len(digits_of(self.varying, self.bits))
 
+    @property
+    def varies_throughout(self) -> bool:
+        """Whether sampled keys differ in the first bit and in every digit: then no other key differs in more."""
+        return self.varying.bit_length() == self.bits and self.digits * DIGIT == self.bits
 
-def select_sort_backend(distribution: Distribution) -> SortBackend:
-    """The sort that a distribution speaks for."""
+    @property
+    def is_spread(self) -> bool:
+        """Whether a worker can sort each bucket of keys with one leading digit."""
+        crowded = self.fullest * self.length * self.bits / 8
+        return crowded <= (CROWDED if self.fullest <= CROWDED_SHARE else FEW_BYTES)
+
+
+def select_sort_backend(distribution: Distribution, *, has_buckets: bool = False) -> SortBackend:
+    """The sort that a distribution speaks for. `has_buckets`: one that sorts buckets one by one may be chosen."""
     if distribution.length <= SERIAL:
         return SortBackend.SERIAL
+    if has_buckets and distribution.digits > 1 and distribution.is_spread:
+        return SortBackend.BUCKETS
     if distribution.digits * DIGIT < distribution.bits:
         return SortBackend.NARROW_RADIX
     return SortBackend.RADIX
