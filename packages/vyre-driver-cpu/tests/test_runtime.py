@@ -18,10 +18,9 @@ from vyre_driver_cpu.compiler import LoadedCode, compile_text
 from vyre_driver_cpu.cpu import host
 from vyre_driver_cpu.order import Order
 from vyre_driver_cpu.runtime import (
-    CHUNKS,
+    FEW_GROUPS,
     LONGEST_CHUNK,
     MOST_CHUNKS,
-    UNEVEN_CHUNKS,
     VARIABLE,
     Pool,
     PoolJob,
@@ -198,24 +197,24 @@ def test_the_thread_that_waits_takes_part_where_chunks_end_soon(kernels: LoadedC
 
 
 @pytest.mark.parametrize(
-    ("total", "longest", "parts"),
+    ("total", "longest", "chunk"),
     [
-        (1 << 20, 0.0, 3 * CHUNKS),
-        (1 << 20, 100 * LONGEST_CHUNK, 100),
-        (1 << 20, MOST_CHUNKS * LONGEST_CHUNK, MOST_CHUNKS),
-        (1 << 20, 2 * MOST_CHUNKS * LONGEST_CHUNK, UNEVEN_CHUNKS),
-        (1 << 20, math.inf, UNEVEN_CHUNKS),
-        (50, math.inf, 50),
+        (2400, 0.0, 100),
+        (2400, 24 * LONGEST_CHUNK, 100),
+        (2400, 25 * LONGEST_CHUNK, 100),  # 96 workgroups are many
+        (2400, 150 * LONGEST_CHUNK, FEW_GROUPS),
+        (2400, MOST_CHUNKS * LONGEST_CHUNK, 2400 // MOST_CHUNKS),
+        (2400, (MOST_CHUNKS + 1) * LONGEST_CHUNK, 100),
+        (2400, math.inf, 100),
+        (100, 99 * LONGEST_CHUNK, 1),
+        (100, 101 * LONGEST_CHUNK, 5),  # a workgroup by itself is too long
         (1, 0.0, 1),
     ],
 )
-def test_a_launch_is_cut_as_finely_as_the_thread_that_waits_needs(
-    threads: Pool, total: int, longest: float, parts: int
+def test_a_launch_is_cut_finely_where_the_thread_that_waits_needs_it(
+    threads: Pool, total: int, longest: float, chunk: int
 ) -> None:
-    chunk = threads.chunk(total, longest)
-    assert parts <= -(-total // chunk) <= parts * 1.01 + 1
-    if longest <= MOST_CHUNKS * LONGEST_CHUNK:
-        assert longest * chunk / total <= LONGEST_CHUNK * 1.000001
+    assert threads.chunk(total, longest) == chunk
 
 
 def test_a_cancelled_job_ends_without_what_nobody_took(kernels: LoadedCode, threads: Pool) -> None:

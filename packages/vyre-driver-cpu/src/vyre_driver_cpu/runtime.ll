@@ -8,8 +8,8 @@
 ; The first lines, which differ from system to system, define @lock, @unlock, @sleep, @sleep_until, @wake_one, @wake_all
 ; and @now: see `runtime.py`. The memory of a pool and of jobs belongs to Python.
 
-;              fn   args grid total chunk next users state began ended following
-%job  = type { ptr, ptr, ptr, i64,  i64,  i64, i32,  i32,  i64,  i64,  ptr }
+;              fn   args grid total chunk next users state began ended following most
+%job  = type { ptr, ptr, ptr, i64,  i64,  i64, i32,  i32,  i64,  i64,  ptr,      i32 }
 ;              mutex       work        done        head tail stop
 %pool = type { [128 x i8], [128 x i8], [128 x i8], ptr, ptr, i32 }
 
@@ -47,8 +47,9 @@ none:
   ret void
 }
 
-; Takes part in the job at the head until the time is `%until`, if there is something left to take: whether there was.
-; Called and left under the lock, which is released meanwhile. The last thread to leave a job without chunks ends it.
+; Takes part in the job at the head until the time is `%until`, if there is something left to take, and fewer threads
+; take part than there are CPUs for: whether it was so. Called and left under the lock, which is released meanwhile. The
+; last thread to leave a job without chunks ends it.
 define internal i1 @take_part(ptr %pool, i64 %until) {
 entry:
   %head.at = getelementptr inbounds %pool, ptr %pool, i32 0, i32 3
@@ -63,8 +64,12 @@ look:
   %is.left = icmp slt i64 %taken, %total
   %users.at = getelementptr inbounds %job, ptr %job, i32 0, i32 6
   %users = load i32, ptr %users.at
+  %most.at = getelementptr inbounds %job, ptr %job, i32 0, i32 11
+  %most = load i32, ptr %most.at
+  %is.free = icmp slt i32 %users, %most
+  %is.some = and i1 %is.left, %is.free
   %is.cancelled = icmp eq i32 %users, 0
-  %is.open = or i1 %is.left, %is.cancelled
+  %is.open = or i1 %is.some, %is.cancelled
   br i1 %is.open, label %enter, label %nothing
 enter:
   %more = add i32 %users, 1
@@ -138,8 +143,8 @@ leave:
   ret void
 }
 
-; Appends a job. `%threads`: how many have something to do.
-define void @submit(ptr %pool, ptr %job, i64 %threads) {
+; Appends a job.
+define void @submit(ptr %pool, ptr %job) {
 entry:
   call void @lock(ptr %pool)
   %tail.at = getelementptr inbounds %pool, ptr %pool, i32 0, i32 4
@@ -151,7 +156,9 @@ first:
   %head.at = getelementptr inbounds %pool, ptr %pool, i32 0, i32 3
   store ptr %job, ptr %head.at
   %work = getelementptr inbounds %pool, ptr %pool, i32 0, i32 1
-  %is.one = icmp eq i64 %threads, 1
+  %most.at = getelementptr inbounds %job, ptr %job, i32 0, i32 11
+  %most = load i32, ptr %most.at
+  %is.one = icmp eq i32 %most, 1
   br i1 %is.one, label %one, label %all
 one:
   call void @wake_one(ptr %work)

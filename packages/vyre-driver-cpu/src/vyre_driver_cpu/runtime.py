@@ -33,14 +33,13 @@ CHUNKS = 8
 """Parts of a launch for each thread: threads that are late, or have more to do, leave more parts to others."""
 LONGEST_CHUNK = LONGEST_BLOCKING - LONGEST_WAIT
 """Seconds of a part at most, where the thread that waits takes part: it has waited for the rest when it begins one."""
-MOST_CHUNKS = 1 << 13
-"""Parts of a launch at most, where so many are needed for that."""
-UNEVEN_CHUNKS = 1 << 8
-"""Parts of a launch that may take longer still: some of them may have much more to do than others."""
+FEW_GROUPS, MOST_CHUNKS = 16, 256
+"""Workgroups of a part, and parts, at most where parts are made smaller for that. More of either may share what they
+read, which is faster in one part."""
 
 
 class PoolJob(ctypes.Structure):
-    """A launch, as `runtime.ll` knows it. It must live until it has ended."""
+    """A launch, as `runtime.ll` knows it. It must live until it has ended. `most` threads take part at once."""
 
     _fields_ = (
         ("function", ctypes.c_void_p),
@@ -54,6 +53,7 @@ class PoolJob(ctypes.Structure):
         ("began", ctypes.c_int64),
         ("ended", ctypes.c_int64),
         ("following", ctypes.c_void_p),
+        ("most", ctypes.c_int32),
     )
 
 
@@ -85,7 +85,7 @@ class Pool:
         self._address = start + -start % _LINE
         self._code = native()
         pointer, word, wide = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64
-        self._submit = self._code.function("submit", pointer, pointer, wide)
+        self._submit = self._code.function("submit", pointer, pointer)
         self._await = self._code.function("await", pointer, pointer, word, wide, wide, word, result=word)
         self._has_ended = self._code.function("has_ended", pointer, pointer, result=word)
         self._cancel = self._code.function("cancel", pointer, pointer)
@@ -95,8 +95,8 @@ class Pool:
 
     def submit(self, job: PoolJob) -> None:
         """Run a job behind all others."""
-        parts = -(-job.total // job.chunk)
-        self._submit(self._address, ctypes.addressof(job), min(parts, self._threads))
+        job.most = max(1, min(-(-job.total // job.chunk), self._threads))
+        self._submit(self._address, ctypes.addressof(job))
 
     def has_ended(self, job: PoolJob) -> bool:
         """Whether a job has ended; then everything that it wrote is seen."""
@@ -117,8 +117,11 @@ class Pool:
 
     def chunk(self, total: int, longest: float) -> int:
         """How many workgroups of a launch that takes `longest` seconds at most are taken at once."""
-        brief = longest / LONGEST_CHUNK
-        return max(1, int(total / max(self._threads * CHUNKS, brief if brief <= MOST_CHUNKS else UNEVEN_CHUNKS)))
+        chunk = -(-total // (self._threads * CHUNKS))
+        if longest * chunk <= LONGEST_CHUNK * total or longest > MOST_CHUNKS * LONGEST_CHUNK:
+            return chunk
+        brief = int(LONGEST_CHUNK * total / longest)
+        return brief if 0 < brief <= FEW_GROUPS else chunk
 
     def _initialize(self) -> None:
         """Mutex and conditions. On Windows zeros are initialized ones."""

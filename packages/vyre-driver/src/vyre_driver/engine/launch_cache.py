@@ -310,7 +310,7 @@ class LaunchCache:
         if queue is None:
             watched = device.choose_queue(cost)
             queue = watched.verdict.queue if watched else 0
-        longest = math.inf if cost is None else longest_seconds(cost)
+        longest = math.inf if cost is None else longest_seconds(cost) / plan.repeats
         launch = self._bind(device, plan, asked, request.deadline, queue, longest)
         return CachedLaunch(device, asked, plan, launch, longest, queue, watched)
 
