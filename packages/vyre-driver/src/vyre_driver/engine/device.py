@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vyre_driver import engine
+from vyre_driver import engine, tune
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.codegen.joined import joined
 from vyre_driver.device.profile import DeviceProfile
@@ -35,7 +35,6 @@ from vyre_driver.policy.queue import queue_of_sequence, usable_queues
 from vyre_driver.tune.choice import LaunchChoices
 from vyre_driver.tune.natives import Natives
 from vyre_driver.tune.queue import QueueChoice, Rate
-from vyre_driver.tune.variants import AS_IT_STANDS
 from vyre_foundation.dtype import f64, i64, u64
 from vyre_foundation.ir.stmt import AtomicOp
 from vyre_foundation.validate.facts import Facts
@@ -205,7 +204,7 @@ class Device:
         target = self.target_for(config)
         if not self.final or facts.program.fingerprint() not in self.final:
             return target
-        return replace(target, replacements=(*AS_IT_STANDS, *target.replacements))
+        return replace(target, replacements=(*tune.variants.AS_IT_STANDS, *target.replacements))
 
     def target_for(self, config: DispatchConfig) -> Target:
         """The target with those of its own functions that the error budget allows.

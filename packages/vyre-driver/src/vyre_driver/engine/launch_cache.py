@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias
 
+from vyre_driver import tune
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.resources import Resource
 from vyre_driver.backend.results import TimedDispatchResult
@@ -33,7 +34,6 @@ from vyre_driver.plan.resize import resized
 from vyre_driver.policy.queue import longest_seconds
 from vyre_driver.tune.choice import LaunchChoice
 from vyre_driver.tune.queue import QueueChoice
-from vyre_driver.tune.variants import variants_of
 from vyre_foundation.ir.program import Program
 
 _nbytes = attrgetter("nbytes")
@@ -174,7 +174,9 @@ def _as_chosen(
     device: Device, plan: LaunchPlan, request: LaunchRequest, choice: LaunchChoice
 ) -> tuple[LaunchPlan, LaunchRequest]:
     """The plan and the request with the chosen variant and workgroup size, as far as they are proven and possible."""
-    program = variants_of(request.program).get(choice.variant, request.program) if choice.variant else request.program
+    program = request.program
+    if choice.variant:
+        program = tune.variants.variants_of(program).get(choice.variant, program)
     size = choice.workgroup_size
     config = None if size is None else resized(plan, request.config, size, is_declared=choice.is_declared)
     if config is None and program is request.program:

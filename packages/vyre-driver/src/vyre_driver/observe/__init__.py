@@ -1,1 +1,8 @@
-"""What happened?"""
+"""What happened?
+
+`shadow` and `shadowed` are imported on their first use.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

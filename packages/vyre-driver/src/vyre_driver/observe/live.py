@@ -16,14 +16,13 @@ from os import environ
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from vyre_driver import observe
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.delegate import DelegatingBackend, innermost
 from vyre_driver.errors import BackendUnavailable, InvalidLaunch, InvalidSetting
 from vyre_driver.observe.calls import observed
 from vyre_driver.observe.log import log_calls
-from vyre_driver.observe.shadow import OnDivergence, ShadowPolicy
-from vyre_driver.observe.shadowed import ShadowedBackend
 from vyre_driver.observe.trace import Trace, process_trace, trace_calls
 from vyre_driver.pipeline.compile import compile as compile_pipeline
 from vyre_driver.plan.specialize import specialize
@@ -229,16 +228,17 @@ def _shadowed(backend: VyreBackend, every: int, environment: Mapping[str, str]) 
     reference = environment.get(REFERENCE) or "reference"
     if backend.id() == reference:
         return backend
-    wanted = (environment.get(DIVERGENCE) or OnDivergence.RAISE.value).strip().casefold()
-    if wanted not in {choice.value for choice in OnDivergence}:
+    shadow = observe.shadow
+    wanted = (environment.get(DIVERGENCE) or shadow.OnDivergence.RAISE.value).strip().casefold()
+    if wanted not in {choice.value for choice in shadow.OnDivergence}:
         raise InvalidSetting(DIVERGENCE, needed="raise or record", got=wanted)
     folder = environment.get(CAPSULES)
-    policy = ShadowPolicy(
+    policy = shadow.ShadowPolicy(
         every=every,
-        on_divergence=OnDivergence(wanted),
+        on_divergence=shadow.OnDivergence(wanted),
         capsules=Path(folder).expanduser() if folder else None,
     )
-    return ShadowedBackend(backend, registry.acquire(reference), policy)
+    return observe.shadowed.ShadowedBackend(backend, registry.acquire(reference), policy)
 
 
 def _observed(backend: VyreBackend, text: str) -> VyreBackend:

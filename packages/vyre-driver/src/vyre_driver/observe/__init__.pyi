@@ -1,0 +1,1 @@
+from . import shadow as shadow, shadowed as shadowed
