@@ -93,7 +93,7 @@ class Given:
 
     def __init__(self, kernels: LoadedCode, name: str, memory: np.ndarray, total: int, chunk: int = 1) -> None:
         self.memory, self.slots = memory, (ctypes.c_uint64 * 1)(memory.ctypes.data)
-        self.job = PoolJob(kernels.addresses[name], ctypes.addressof(self.slots), 0, total, chunk)
+        self.job = PoolJob(kernels.addresses[name], ctypes.addressof(self.slots), 0, total, chunk, brief=name != "hold")
 
 
 @pytest.mark.parametrize(("total", "chunk"), [(1, 1), (7, 3), (1000, 1), (1000, 64), (100_000, 999)])
@@ -179,6 +179,23 @@ def test_threads_share_with_one_that_takes_part_for_a_while(kernels: LoadedCode,
     threads.submit(given.job)
     while not threads.wait(given.job, 0.002, takes_part=True):
         pass
+    assert (memory == 1).all()
+
+
+def test_the_thread_that_waits_leaves_the_long_work_of_others_alone(kernels: LoadedCode) -> None:
+    """The head of the queue is a launch of another device, which no thread of the pool has taken yet."""
+    gate, memory, pool = np.zeros(1, np.int32), np.zeros(10, np.int32), Pool(0)
+    long, short = Given(kernels, "hold", gate, 2), Given(kernels, "count", memory, memory.size)
+    theirs, ours = Order(WaitLimit()), Order(WaitLimit())
+    held = theirs.submit(pool, kernels.addresses["hold"], (long.job.arguments, 0), 2, 1, (), long)
+    opener = threading.Timer(5.0, gate.fill, (1,))
+    opener.start()
+    work = ours.submit(pool, kernels.addresses["count"], (short.job.arguments, 0), memory.size, 1, (), short, 0.0)
+    assert not ours.ended(work, 0.2)
+    assert not gate[0]
+    opener.cancel()
+    held.give_up()
+    assert ours.ended(work, 60.0)
     assert (memory == 1).all()
 
 

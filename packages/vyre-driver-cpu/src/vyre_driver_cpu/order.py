@@ -16,27 +16,23 @@ from vyre_driver.engine.pending import LONGEST_WAIT, Ledger, WaitLimit, register
 from vyre_driver_cpu.memory import HostMemory
 from vyre_driver_cpu.runtime import LONGEST_CHUNK, Pool, PoolJob
 
-FEW = 64
-"""Pieces of work whose bounds are compared before a wait."""
-
 
 class Work:
     """A launch: a `job` of the threads, or None for one that the calling thread has done.
 
-    `uses` lives until it ends. None of its chunks takes more than `longest` seconds. `cancel` asks its kernel to end.
+    `uses` lives until it ends. `cancel` asks its kernel to end.
     """
 
-    __slots__ = ("_cancel", "_has_ended", "_times", "job", "longest", "pool", "uses")
+    __slots__ = ("_cancel", "_has_ended", "_times", "job", "pool", "uses")
 
     def __init__(
         self,
         pool: Pool | None = None,
         job: PoolJob | None = None,
         uses: object = (),
-        longest: float = 0,
         cancel: Callable[[], None] | None = None,
     ) -> None:
-        self.pool, self.job, self.uses, self.longest = pool, job, uses, longest
+        self.pool, self.job, self.uses = pool, job, uses
         self._has_ended = job is None
         self._cancel = cancel
         self._times = 0, 0
@@ -90,8 +86,8 @@ class Order(Ledger):
 
         All of it takes `longest` seconds at most, in one thread. `cancel` asks it to end.
         """
-        job = PoolJob(function, *arguments, total, chunk)
-        work = Work(pool, job, uses, longest * min(1.0, chunk / total), cancel)
+        job = PoolJob(function, *arguments, total, chunk, brief=longest * min(1.0, chunk / total) <= LONGEST_CHUNK)
+        work = Work(pool, job, uses, cancel)
         self.entries.append(work)  # before it is submitted: an interrupt may come in between
         register(self)
         for memory in memories:
@@ -113,7 +109,7 @@ class Order(Ledger):
             return True
         assert work.pool is not None
         assert work.job is not None
-        takes_part = self._can_be_left(timeout)
+        takes_part = self._wait_limit.seconds(math.inf if timeout is None else timeout) >= LONGEST_CHUNK
         end = math.inf if timeout is None else time.monotonic() + timeout
         while not work.has_ended():
             left = end - time.monotonic()
@@ -136,10 +132,3 @@ class Order(Ledger):
         if memory.last is not None:
             self.ended(memory.last)
             memory.last = None
-
-    def _can_be_left(self, timeout: float | None) -> bool:
-        """Whether each chunk is known to end before a wait has to be left: then the calling thread takes part."""
-        if len(self.entries) > FEW:
-            return False
-        most = LONGEST_CHUNK if timeout is None else min(LONGEST_CHUNK, timeout)
-        return max((one.longest for one in tuple(self.entries)), default=0.0) <= self._wait_limit.seconds(most)

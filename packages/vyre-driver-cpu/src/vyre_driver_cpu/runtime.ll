@@ -8,8 +8,8 @@
 ; The first lines, which differ from system to system, define @lock, @unlock, @sleep, @sleep_until, @wake_one, @wake_all
 ; and @now: see `runtime.py`. The memory of a pool and of jobs belongs to Python.
 
-;              fn   args grid total chunk next users state began ended following most
-%job  = type { ptr, ptr, ptr, i64,  i64,  i64, i32,  i32,  i64,  i64,  ptr,      i32 }
+;              fn   args grid total chunk next users state began ended following most brief
+%job  = type { ptr, ptr, ptr, i64,  i64,  i64, i32,  i32,  i64,  i64,  ptr,      i32, i32 }
 ;              mutex       work        done        head tail stop
 %pool = type { [128 x i8], [128 x i8], [128 x i8], ptr, ptr, i32 }
 
@@ -47,15 +47,16 @@ none:
   ret void
 }
 
-; Takes part in the job at the head until the time is `%until`, if there is something left to take, and fewer threads
-; take part than there are CPUs for: whether it was so. Called and left under the lock, which is released meanwhile. The
-; last thread to leave a job without chunks ends it.
+; Takes part in the job at the head, if there is something left to take, and fewer threads take part than there are CPUs
+; for: whether it was so. A thread that waits does so until the time is `%until`, and only in brief jobs; for those of the
+; pool there is no such time. Called and left under the lock, which is released meanwhile. The last thread to leave a job
+; without chunks ends it.
 define internal i1 @take_part(ptr %pool, i64 %until) {
 entry:
   %head.at = getelementptr inbounds %pool, ptr %pool, i32 0, i32 3
   %job = load ptr, ptr %head.at
-  %is.none = icmp eq ptr %job, null
-  br i1 %is.none, label %nothing, label %look
+  %is.idle = icmp eq ptr %job, null
+  br i1 %is.idle, label %nothing, label %look
 look:
   %next = getelementptr inbounds %job, ptr %job, i32 0, i32 5
   %taken = load atomic i64, ptr %next monotonic, align 8
@@ -67,8 +68,16 @@ look:
   %most.at = getelementptr inbounds %job, ptr %job, i32 0, i32 11
   %most = load i32, ptr %most.at
   %is.free = icmp slt i32 %users, %most
-  %is.some = and i1 %is.left, %is.free
-  %is.cancelled = icmp eq i32 %users, 0
+  %brief.at = getelementptr inbounds %job, ptr %job, i32 0, i32 12
+  %brief = load i32, ptr %brief.at
+  %is.brief = icmp ne i32 %brief, 0
+  %is.of.pool = icmp eq i64 %until, 9223372036854775807
+  %is.allowed = or i1 %is.brief, %is.of.pool
+  %is.usable = and i1 %is.free, %is.allowed
+  %is.some = and i1 %is.left, %is.usable
+  %is.unused = icmp eq i32 %users, 0
+  %is.none = xor i1 %is.left, true
+  %is.cancelled = and i1 %is.unused, %is.none
   %is.open = or i1 %is.some, %is.cancelled
   br i1 %is.open, label %enter, label %nothing
 enter:

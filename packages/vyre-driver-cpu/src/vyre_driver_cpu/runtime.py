@@ -39,7 +39,10 @@ read, which is faster in one part."""
 
 
 class PoolJob(ctypes.Structure):
-    """A launch, as `runtime.ll` knows it. It must live until it has ended. `most` threads take part at once."""
+    """A launch, as `runtime.ll` knows it. It must live until it has ended.
+
+    `most` threads take part at once. If it is `brief`, none of its parts takes more than `LONGEST_CHUNK` seconds.
+    """
 
     _fields_ = (
         ("function", ctypes.c_void_p),
@@ -54,6 +57,7 @@ class PoolJob(ctypes.Structure):
         ("ended", ctypes.c_int64),
         ("following", ctypes.c_void_p),
         ("most", ctypes.c_int32),
+        ("brief", ctypes.c_int32),
     )
 
 
@@ -105,7 +109,7 @@ class Pool:
     def wait(self, job: PoolJob, seconds: float, *, takes_part: bool) -> bool:
         """Wait until a job has ended, for so long at most. Whether it has.
 
-        A thread that `takes_part` works on the jobs meanwhile, and leaves them at the end of a chunk alone.
+        A thread that `takes_part` works on brief jobs meanwhile, and leaves them at the end of a chunk alone.
         """
         whole, rest = divmod(time.time_ns() + int(seconds * 1e9), 10**9)
         milliseconds = min(int(seconds * 1000) + 1, 2**31 - 2)
