@@ -151,7 +151,7 @@ def test_a_wait_ends_in_time(kernels: LoadedCode, threads: Pool) -> None:
 
 
 def test_a_thread_that_takes_part_leaves_in_time(kernels: LoadedCode) -> None:
-    """In a pool without threads nobody else works."""
+    """The pool has no threads: only the thread that waits works."""
     memory = np.zeros(20_000, np.int32)
     given, alone = Given(kernels, "slow", memory, memory.size), Pool(0)
     alone.submit(given.job)

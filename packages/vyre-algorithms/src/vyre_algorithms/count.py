@@ -258,6 +258,7 @@ def _private(binning: Binning, dtype: DType, table: DType, bins: int, longest: i
         tables = TABLES[bins]
         own = p.private("own", u32, bins * tables)
         first = p.let(p.global_id(0) * chunk[0])
+        # `longest` bounds the loops for the estimate, which does not know the uniform.
         last = p.let(least(first + least(chunk[0], longest), x.length))
         rest = p.let(first + least(last - first, longest) // AT_ONCE * AT_ONCE)
         with p.range(first, rest, AT_ONCE) as k:

@@ -47,8 +47,8 @@ none:
   ret void
 }
 
-; Takes part in the job at the head, if there is something left to take, and fewer threads take part than there are CPUs
-; for: whether it was so. A thread that waits does so until the time is `%until`, and only in brief jobs; for those of the
+; Takes part in the job at the head, if there is something left to take, and fewer than `most` threads take part: whether
+; it was so. A thread that waits does so until the time is `%until`, and only in brief jobs; for those of the
 ; pool there is no such time. Called and left under the lock, which is released meanwhile. The last thread to leave a job
 ; without chunks ends it.
 define internal i1 @take_part(ptr %pool, i64 %until) {

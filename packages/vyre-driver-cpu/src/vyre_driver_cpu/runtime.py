@@ -32,10 +32,10 @@ _OTHER_CLOCK_MONOTONIC = 1
 CHUNKS = 8
 """Parts of a launch for each thread: threads that are late, or have more to do, leave more parts to others."""
 LONGEST_CHUNK = LONGEST_BLOCKING - LONGEST_WAIT
-"""Seconds of a part at most, where the thread that waits takes part: it has waited for the rest when it begins one."""
+"""Most seconds of a part in which the thread that waits takes part. It may begin one after `LONGEST_WAIT`."""
 FEW_GROUPS, MOST_CHUNKS = 16, 256
-"""Workgroups of a part, and parts, at most where parts are made smaller for that. More of either may share what they
-read, which is faster in one part."""
+"""Smaller parts are made for that thread only if they have so few workgroups, and are so few: what neighbouring
+workgroups share is read once in one part, and again in the next."""
 
 
 class PoolJob(ctypes.Structure):

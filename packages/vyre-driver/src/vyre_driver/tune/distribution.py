@@ -46,7 +46,7 @@ class Distribution:
     """What a sample of unsigned keys shows.
 
     `varying` has the bits in which sampled keys differ, or all keys; `bits` is the width of a key. `fullest` is the
-    greatest share of the sampled keys that have one leading digit: the bits from the first that varies.
+    greatest share of the sampled keys that have one leading digit: the `DIGIT` bits from the highest that varies.
     """
 
     length: int
@@ -72,7 +72,7 @@ class Distribution:
 
     @property
     def varies_throughout(self) -> bool:
-        """Whether sampled keys differ in the first bit and in every digit: then no other key differs in more."""
+        """Whether sampled keys differ in the highest bit and in every digit: then no digit can be left out."""
         return self.varying.bit_length() == self.bits and self.digits * DIGIT == self.bits
 
     @property
@@ -83,7 +83,7 @@ class Distribution:
 
 
 def select_sort_backend(distribution: Distribution, *, has_buckets: bool = False) -> SortBackend:
-    """The sort that a distribution speaks for. `has_buckets`: one that sorts buckets one by one may be chosen."""
+    """The sort that a distribution speaks for; `BUCKETS` only if the caller `has_buckets`."""
     if distribution.length <= SERIAL:
         return SortBackend.SERIAL
     if has_buckets and distribution.digits > 1 and distribution.is_spread:
