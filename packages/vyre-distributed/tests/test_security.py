@@ -2,6 +2,7 @@
 
 import asyncio
 import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -49,12 +50,19 @@ def test_a_client_with_the_credentials_gets_in(cluster: LocalCluster) -> None:
     assert np.array_equal(found, data * 2)
 
 
+def event_loops() -> set[threading.Thread]:
+    """The threads in which Dask runs event loops."""
+    return {thread for thread in threading.enumerate() if thread.name == "IO loop"}
+
+
 def test_a_client_without_them_does_not(cluster: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vyre_distributed.cluster.CONNECT_TIMEOUT", 1)
     address = cluster.scheduler_address
+    loops = event_loops()
     for wrong in (address, address.replace("tls://", "tcp://")):
         with pytest.raises(BackendUnavailable, match=r"does not answer: .*with TLS, pass a Client to DaskBackend"):
             DaskBackend(wrong).device_profile()
+    assert event_loops() <= loops
     other = credentials(tmp_path, "other")
 
     async def connect() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import dask
-from distributed import Client, LocalCluster, default_client
+from distributed import Client, LocalCluster, Security, default_client, rpc
 
 from vyre_driver.errors import BackendUnavailable
 
@@ -71,6 +73,7 @@ def connect(address: str | None = None) -> Connection:
     if address is None:
         return _local()
     try:
+        _ask(address)
         client = Client(address, timeout=CONNECT_TIMEOUT, set_as_default=False)
     except (OSError, TypeError, ValueError) as error:  # a TypeError is an address of TLS without a certificate
         raise BackendUnavailable("dask", f"the scheduler {address} does not answer: {error}", fix=_FIX) from error
@@ -85,6 +88,22 @@ def connect(address: str | None = None) -> Connection:
 
 
 _FIX = f"start one with `dask scheduler`, and check the address in {SCHEDULER}; with TLS, pass a Client to DaskBackend"
+
+
+def _ask(address: str) -> None:
+    """Raise what a scheduler that does not answer raises, before there is a `Client`.
+
+    A `Client` that fails leaves the thread of its event loop behind. When the garbage collector closes it, it takes the
+    lock of Dask's event loops, in any thread: also in one that another `Client` starts while it has that lock.
+    """
+
+    async def identity() -> None:
+        arguments = Security().get_connection_args("client")
+        async with rpc(address, timeout=CONNECT_TIMEOUT, connection_args=arguments) as scheduler:
+            await scheduler.identity()
+
+    with ThreadPoolExecutor(1) as thread:  # the caller may have an event loop that runs
+        thread.submit(asyncio.run, identity()).result()
 
 
 def _local() -> Connection:
