@@ -30,18 +30,18 @@ _MUTEX, _WORK, _DONE, _SIZE = 0, 128, 256, 512
 _CLOCK_MONOTONIC = {"darwin": 6}
 _OTHER_CLOCK_MONOTONIC = 1
 CHUNKS = 8
-"""Parts of a launch for each thread: threads that are late, or have more to do, leave more parts to others."""
+"""Chunks of a launch for each thread: threads that are late, or have more to do, leave more chunks to others."""
 LONGEST_CHUNK = LONGEST_BLOCKING - LONGEST_WAIT
-"""Most seconds of a part in which the thread that waits takes part. It may begin one after `LONGEST_WAIT`."""
+"""Most seconds of a chunk in which the thread that waits takes part. It may begin one after `LONGEST_WAIT`."""
 FEW_GROUPS, MOST_CHUNKS = 16, 256
-"""Smaller parts are made for that thread only if they have so few workgroups, and are so few: what neighbouring
-workgroups share is read once in one part, and again in the next."""
+"""Smaller chunks are made for that thread only if they have so few workgroups, and are so few: what neighbouring
+workgroups share is read once in one chunk, and again in the next."""
 
 
 class PoolJob(ctypes.Structure):
     """A launch, as `runtime.ll` knows it. It must live until it has ended.
 
-    `most` threads take part at once. If it is `brief`, none of its parts takes more than `LONGEST_CHUNK` seconds.
+    `most` threads take part at once. If it is `brief`, none of its chunks takes more than `LONGEST_CHUNK` seconds.
     """
 
     _fields_ = (
