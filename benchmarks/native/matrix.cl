@@ -30,7 +30,7 @@ void matmul(__global const float *a, __global const float *b, __global float *c)
     c[row * N + column] = total;
 }
 
-#define ROWS 4
+#define ROWS 2
 #define COLUMNS 4
 #define DEPTH 16
 #define WIDE 16

@@ -10,8 +10,9 @@ from vyre_foundation.functions import fma
 
 SPAN, STRIPS = 32, 8
 """Side of a tile of the transpose, and the invocations that share one of its columns."""
-ROWS, COLUMNS, DEPTH = 4, 4, 16
-"""What one invocation of the blocked product computes, and how many products it adds for each tile."""
+ROWS, COLUMNS, DEPTH = 2, 4, 16
+"""What one invocation of the blocked product computes, and how many products it adds for each tile. The results of
+invocations side by side are 8 vectors: a CPU that has 16 keeps all of them there, and factors beside them."""
 WIDE, HIGH = 16, 16
 """A workgroup of the blocked product."""
 
