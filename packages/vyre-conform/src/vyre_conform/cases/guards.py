@@ -10,7 +10,7 @@ from vyre_conform.address import address
 from vyre_conform.case import Exactly, Expected, Launch, Spec, fixed, seeded
 from vyre_conform.cases.values import pack
 from vyre_foundation.build import program, select
-from vyre_foundation.dtype import i8, i16, i32, u8, u16, u32
+from vyre_foundation.dtype import bool_, i8, i16, i32, u8, u16, u32
 from vyre_foundation.ir.buffer import LengthOf
 
 GROUP = 16
@@ -25,6 +25,7 @@ def specs() -> Iterator[Spec]:
     yield fixed(address("guards", "limits_near_the_end"), _limits)
     yield fixed(address("guards", "counters_near_the_end"), _counters)
     yield seeded(address("guards", "either_of_two"), _either)
+    yield seeded(address("guards", "not_zero"), _not_zero)
 
 
 def _guarded(launch: Launch) -> Launch:
@@ -224,3 +225,64 @@ def _either(rng: Random) -> tuple[Launch, Expected]:
     inputs = {"x": xs, "y": ys, "flags": flagged, "marks": marked}
     launch = Launch(program=p.build(), inputs={name: pack(u32, column) for name, column in inputs.items()})
     return _guarded(launch), Exactly(tuple(pack(u32, row) for row in rows))
+
+
+def _not_zero(rng: Random) -> tuple[Launch, Expected]:
+    """A load that is not zero is within bounds. One that may be zero need not be, whatever it is compared with."""
+    count, more = 21, 32
+    with program("not_zero", GROUP) as p:
+        links, marks = p.read("links", u32, more), p.read("marks", u32)
+        flags, levels = p.read("flags", bool_, like=marks), p.read("levels", i32, like=marks)
+        level, places = p.uniform("level", u32, 1), p.read("places", i32, more)
+        names = ("equal", "unknown", "unequal", "less", "flagged", "unset", "high", "low", "bound")
+        equal, unknown, unequal, less, flagged, unset, high, low, bound = (p.write(n, u32, like=marks) for n in names)
+        i = p.let(p.global_id(0))
+        j, k = p.let(links[i]), p.let(places[i])
+        with p.if_(marks[j] == 2):
+            equal[j] = i + 1
+        with p.if_(marks[j] == level[0]):
+            unknown[j] = i + 2
+        with p.if_(marks[j] != 2):
+            unequal[j] = i + 3
+        with p.if_(marks[j] < 2):
+            less[j] = i + 4
+        with p.if_(flags[j]):
+            flagged[j] = i + 5
+        with p.else_():
+            unset[j] = i + 6
+        with p.if_(levels[k] > 0):
+            high[k] = i + 7
+        with p.if_(levels[k] > -1):
+            low[k] = i + 8
+        mark = p.let(marks[j])
+        with p.if_((mark >= 1) & (i < more)):
+            bound[j] = i + 9
+    linked = rng.sample(range(more), more)
+    placed = [at - 5 for at in rng.sample(range(more), more)]
+    marked, flag = [rng.randrange(3) for _ in range(count)], [rng.randrange(2) for _ in range(count)]
+    levelled = [rng.randrange(-2, 3) for _ in range(count)]
+    by_link, by_place = {j: n for n, j in enumerate(linked)}, {k: n for n, k in enumerate(placed)}
+
+    def column(at: dict[int, int], more: int, is_there: list[bool]) -> bytes:
+        return pack(u32, [at[j] + more if there else 0 for j, there in enumerate(is_there)])
+
+    rows = (
+        column(by_link, 1, [mark == 2 for mark in marked]),
+        column(by_link, 2, [mark == 0 for mark in marked]),
+        column(by_link, 3, [mark != 2 for mark in marked]),
+        column(by_link, 4, [mark < 2 for mark in marked]),
+        column(by_link, 5, [bool(f) for f in flag]),
+        column(by_link, 6, [not f for f in flag]),
+        column(by_place, 7, [level > 0 for level in levelled]),
+        column(by_place, 8, [level > -1 for level in levelled]),
+        column(by_link, 9, [mark >= 1 for mark in marked]),
+    )
+    inputs = {
+        "links": pack(u32, linked),
+        "marks": pack(u32, marked),
+        "flags": pack(bool_, flag),
+        "levels": pack(i32, levelled),
+        "level": pack(u32, [0]),
+        "places": pack(i32, placed),
+    }
+    return _guarded(Launch(program=p.build(), inputs=inputs)), Exactly(rows)

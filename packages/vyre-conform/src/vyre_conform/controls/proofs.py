@@ -83,6 +83,11 @@ def _or_is_and(right: Right) -> Right:
     return parts
 
 
+def _maybe_zero(right: Right) -> Right:
+    """A load that equals something is thought not to be zero."""
+    return lambda op, other: bool(op == "eq" or right(op, other))
+
+
 def _left_early(right: Right) -> Right:
     """Behind a branch that may leave, its condition is thought not to hold."""
 
@@ -183,6 +188,8 @@ FAULTS = (
            by_proofs(CastsKeepBounds), "guards:narrowed"),
     _fault("or-is-and", "where one of two conditions holds both are thought to hold",
            on_engine(f"{GUARDS}:conjuncts", _or_is_and), "guards:either_of_two"),
+    _fault("maybe-zero", "a load that equals what may be zero is thought to be within bounds",
+           on_engine(f"{GUARDS}:excludes_zero", _maybe_zero), "guards:not_zero"),
     _fault("may-leave", "behind a branch that may leave its condition is thought not to hold",
            on_engine("vyre_driver.legalization.bounds:leaves", _left_early), "guards:either_of_two"),
     _fault("next-round", "what the next round of a loop around grid barriers reads is not kept",

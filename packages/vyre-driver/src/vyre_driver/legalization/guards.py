@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from vyre_driver.legalization.conditions import conjuncts
 from vyre_driver.legalization.ranges import Ranges
 from vyre_foundation.ir.buffer import Access, Buffer, LengthOf
-from vyre_foundation.ir.expr import Apply, Cast, Expr, Length, Literal, Load, Local
+from vyre_foundation.ir.expr import Apply, Cast, Expr, Length, Literal, Load, Local, literal
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Let
 from vyre_foundation.ir.walk import postorder, statements
@@ -28,7 +28,8 @@ _MAX_NODES = 32
 
 # For each comparison that holds: which side is the lesser, and the gap; None: both are at most the other.
 _RELATIONS = {"lt": (0, 1, 1), "le": (0, 1, 0), "gt": (1, 0, 1), "ge": (1, 0, 0)}
-_NEGATED = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "ne": "eq"}
+_NEGATED = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "ne": "eq", "eq": "ne"}
+_SWAPPED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "ne": "ne", "eq": "eq"}
 
 
 class Guards:
@@ -47,11 +48,25 @@ class Guards:
         known: set[tuple[Expr, Expr, int]] = set()
         for node, wanted in conjuncts(condition, truth):
             match node:
-                case Apply(op, (x, y)) if x.dtype.is_integer:
-                    known.update(self._relations(op.id if wanted else _NEGATED.get(op.id, ""), x, y))
+                case Apply(op, (x, y)) if x.dtype.is_integer and op.id in _NEGATED:
+                    relation = op.id if wanted else _NEGATED[op.id]
+                    known.update(self._relations(relation, x, y))
+                    if excludes_zero(relation, self._ranges.of(y)):
+                        known.update(self._within(x))
+                    if excludes_zero(_SWAPPED[relation], self._ranges.of(x)):
+                        known.update(self._within(y))
+                case _ if wanted:
+                    known.update(self._within(node))
                 case _:
                     pass
         return frozenset(known)
+
+    def _within(self, value: Expr) -> Iterator[tuple[Expr, Expr, int]]:
+        """What `value` proves if it is not zero, or true: a load out of bounds gives zero, so its index is within."""
+        load = self._resolved(value)
+        if isinstance(load, Load) and load.index in self._wanted and self.is_stable(load.index):
+            yield load.index, Length(load.buffer), 1
+            yield literal(load.index.dtype, 0), load.index, 0
 
     def counts(self, counter: Expr, stop: Expr) -> Known:
         """What the body of a loop knows about its counter."""
@@ -119,11 +134,11 @@ class Guards:
                 low = max(low, self._ranges.of(x).low + gap)
         return Interval(low, high)
 
-    def _resolved(self, limit: Expr) -> Expr:
-        """The value of a local that is bound to a length or to another local."""
-        while isinstance(limit, Local) and limit.name in self._lets:
-            limit = self._lets[limit.name]
-        return limit
+    def _resolved(self, value: Expr) -> Expr:
+        """The value of a local that is bound by `let`, or that is bound to such a local."""
+        while isinstance(value, Local) and value.name in self._lets:
+            value = self._lets[value.name]
+        return value
 
     def _at_most(self, limit: Expr, buffer: Buffer) -> bool:
         """Whether `limit` <= length of `buffer` in every launch: by numbers, or by the rules that lengths follow."""
@@ -141,3 +156,21 @@ class Guards:
                 return self._at_most(limit, self._program.buffer(other))
             case _:
                 return False
+
+
+def excludes_zero(op: str, other: Interval) -> bool:
+    """Whether ``0 op y`` is false for every ``y`` within these bounds."""
+    low, high = other
+    match op:
+        case "eq":
+            return low > 0 or high < 0
+        case "ne":
+            return low == high == 0
+        case "lt":
+            return high <= 0
+        case "le":
+            return high < 0
+        case "gt":
+            return low >= 0
+        case _:
+            return low > 0

@@ -7,7 +7,7 @@ import pytest
 
 from vyre_driver.legalization.lowered import Lowered
 from vyre_foundation.build import apply, program
-from vyre_foundation.dtype import INTEGERS, i32, i64, u8, u32
+from vyre_foundation.dtype import INTEGERS, bool_, i32, i64, u8, u32
 from vyre_foundation.ir.buffer import LengthOf
 from vyre_foundation.ir.expr import Load
 from vyre_foundation.ir.walk import program_expressions
@@ -80,6 +80,71 @@ def test_a_rule_that_takes_elements_away_proves_one_direction_only(limit, checke
             out[i] = starts[i] + rows[i]
     lowered = check(case(p.build(), {"starts": range(11), "rows": range(10)}), "full")
     assert checked_loads(lowered) == checked
+
+
+PROVEN = {
+    "equal": lambda p, a: a == 7,
+    "at least": lambda p, a: a >= 1,
+    "greater than a load": lambda p, a: a > p.uniform("level", u32, 1)[0],
+    "not zero": lambda p, a: a != 0,
+    "on the right": lambda p, a: p.let(3, u32) < a,
+    "negated": lambda p, a: ~(a == 0),
+    "bound": lambda p, a: p.let(a) == 7,
+    "beside another": lambda p, a: (a == 7) & (p.global_id(0) != 3),
+}
+OPEN = {
+    "zero": lambda p, a: a == 0,
+    "not another number": lambda p, a: a != 7,
+    "less": lambda p, a: a < 7,
+    "at least zero": lambda p, a: a >= 0,
+    "an unknown number": lambda p, a: a == p.uniform("level", u32, 1)[0],
+    "one of two": lambda p, a: (a == 7) | (p.global_id(0) != 3),
+}
+
+
+@pytest.mark.parametrize("condition", [*PROVEN, *OPEN])
+def test_a_load_that_is_not_zero_proves_its_index(condition, case, check):
+    """For buffers that are as long too. A load out of bounds gives zero."""
+    with program("marked", 8) as p:
+        at, a = p.read("at", u32), p.read("a", u32)
+        b, out = p.read("b", u32, like=a), p.write("out", u32, like=at)
+        i = p.global_id(0)
+        index = p.let(at[i])
+        with p.if_((PROVEN | OPEN)[condition](p, a[index])):
+            out[i] = b[index] + 1
+    inputs = {"at": [0, 1, 9, 2, 3, 2**32 - 1, 4], "a": [7, 0, 7, 5, 9], "b": range(10, 15)}
+    if any(buffer.name == "level" for buffer in p.build().inputs):
+        inputs = {name: inputs.get(name, [0]) for name in [buffer.name for buffer in p.build().inputs]}
+    lowered = check(case(p.build(), inputs), "full")
+    assert checked_loads(lowered) - {"at"} == ({"a"} if condition in PROVEN else {"a", "b"})
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+def test_a_load_that_is_not_zero_proves_a_signed_index(limit, case, check):
+    with program("marked", 8) as p:
+        at, flags = p.read("at", i32), p.read("flags", i32, 5)
+        out = p.write("out", i32, 5)
+        index = p.let(at[p.global_id(0)])
+        with p.if_(flags[index] > limit):
+            out[index] = 3
+    lowered = check(case(p.build(), {"at": [3, -1, 4, 5, -(2**31), 0], "flags": [1, 1, 1, 0, -1]}), "full")
+    (kernel,) = lowered.kernels
+    assert str(kernel.program).count("if") == (1 if limit == 0 else 2)
+
+
+def test_a_flag_proves_its_index(case, check):
+    with program("flagged", 8) as p:
+        at, flags = p.read("at", u32), p.read("flags", bool_)
+        a, b = p.read("a", u32, like=flags), p.read("b", u32, like=flags)
+        out = p.write("out", u32, like=at)
+        i = p.global_id(0)
+        index = p.let(at[i])
+        with p.if_(flags[index]):
+            out[i] = a[index]
+        with p.else_():
+            out[i] = b[index]
+    inputs = {"at": [3, 9, 1], "flags": [True, False, True, True], "a": range(4), "b": range(4)}
+    assert checked_loads(check(case(p.build(), inputs), "full")) - {"at"} == {"flags", "b"}
 
 
 @pytest.mark.parametrize("jump", ["return", "nested"])
