@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ from vyre_driver_cpu.runtime import (
     VARIABLE,
     Pool,
     PoolJob,
+    PoolJobs,
     thread_count,
     usable_cpus,
 )
@@ -91,35 +93,40 @@ def threads() -> Pool:
 class Given:
     """A job over an array, with everything that it uses."""
 
-    def __init__(self, kernels: LoadedCode, name: str, memory: np.ndarray, total: int, chunk: int = 1) -> None:
+    def __init__(
+        self, pool: Pool, kernels: LoadedCode, name: str, memory: np.ndarray, total: int, chunk: int = 1, **more: float
+    ) -> None:
         self.memory, self.slots = memory, (ctypes.c_uint64 * 1)(memory.ctypes.data)
-        self.job = PoolJob(kernels.addresses[name], ctypes.addressof(self.slots), 0, total, chunk, brief=name != "hold")
+        longest = more.get("longest", math.inf if name == "hold" else 0.0)
+        places = ctypes.addressof(self.slots), 0
+        self.jobs = PoolJobs.of(pool.job(kernels.addresses[name], places, total, chunk, longest))
 
 
 @pytest.mark.parametrize(("total", "chunk"), [(1, 1), (7, 3), (1000, 1), (1000, 64), (100_000, 999)])
 @pytest.mark.parametrize("takes_part", [False, True])
 def test_each_workgroup_runs_once(kernels: LoadedCode, threads: Pool, total: int, chunk: int, takes_part: bool) -> None:
     memory = np.zeros(total + 1, np.int32)
-    given = Given(kernels, "count", memory, total, chunk)
-    threads.submit(given.job)
-    assert threads.wait(given.job, 60.0, takes_part=takes_part)
-    assert threads.has_ended(given.job)
+    given = Given(threads, kernels, "count", memory, total, chunk)
+    threads.submit(given.jobs)
+    assert threads.wait(given.jobs, 60.0, takes_part=takes_part)
+    assert threads.has_ended(given.jobs)
     assert (memory[:total] == 1).all()
     assert memory[total] == 0
-    assert 0 < given.job.began <= given.job.ended
+    began, ended = given.jobs.times
+    assert 0 < began <= ended
 
 
 def test_jobs_run_one_after_the_other(kernels: LoadedCode, threads: Pool) -> None:
     gate, memory = np.zeros(1, np.int32), np.zeros(10, np.int32)
-    first, second = Given(kernels, "hold", gate, 1), Given(kernels, "count", memory, 10)
-    threads.submit(first.job)
-    threads.submit(second.job)
-    assert not threads.wait(second.job, 0.05, takes_part=False)
+    first, second = Given(threads, kernels, "hold", gate, 1), Given(threads, kernels, "count", memory, 10)
+    threads.submit(first.jobs)
+    threads.submit(second.jobs)
+    assert not threads.wait(second.jobs, 0.05, takes_part=False)
     assert not memory.any()
     gate[0] = 1
-    assert threads.wait(second.job, 60.0, takes_part=False)
+    assert threads.wait(second.jobs, 60.0, takes_part=False)
     assert (memory == 1).all()
-    assert threads.has_ended(first.job)
+    assert threads.has_ended(first.jobs)
 
 
 def test_many_threads_wait_and_submit(kernels: LoadedCode, threads: Pool) -> None:
@@ -127,9 +134,9 @@ def test_many_threads_wait_and_submit(kernels: LoadedCode, threads: Pool) -> Non
 
     def submit(row: int) -> None:
         for _ in range(50):
-            given = Given(kernels, "count", memory[row], 4096, 64)
-            threads.submit(given.job)
-            assert threads.wait(given.job, 60.0, takes_part=bool(row % 2))
+            given = Given(threads, kernels, "count", memory[row], 4096, 64)
+            threads.submit(given.jobs)
+            assert threads.wait(given.jobs, 60.0, takes_part=bool(row % 2))
 
     callers = [threading.Thread(target=submit, args=(row,)) for row in range(8)]
     for caller in callers:
@@ -139,45 +146,72 @@ def test_many_threads_wait_and_submit(kernels: LoadedCode, threads: Pool) -> Non
     assert (memory == 50).all()
 
 
+@pytest.mark.parametrize("takes_part", [False, True])
+def test_jobs_that_are_submitted_together_run_one_after_the_other(
+    kernels: LoadedCode, threads: Pool, takes_part: bool
+) -> None:
+    memory = np.zeros(1000, np.int32)
+    given = Given(threads, kernels, "count", memory, memory.size, 10)
+    for repeats in (1, 2, 50):
+        jobs = PoolJobs((PoolJob * repeats)(*[given.jobs.array[0]] * repeats))
+        threads.submit(jobs)
+        assert threads.wait(jobs, 60.0, takes_part=takes_part)
+        assert all(a.ended <= b.began for a, b in pairwise(jobs.array))
+    assert (memory == 53).all()
+
+
+def test_jobs_that_are_submitted_together_are_cancelled_together(kernels: LoadedCode, threads: Pool) -> None:
+    gate, memory = np.zeros(1, np.int32), np.zeros(1000, np.int32)
+    held, given = Given(threads, kernels, "hold", gate, 1), Given(threads, kernels, "count", memory, 1000)
+    jobs = PoolJobs((PoolJob * 3)(*held.jobs.array, *given.jobs.array, *given.jobs.array))
+    threads.submit(jobs)
+    threads.cancel(jobs)
+    gate[0] = 1
+    assert threads.wait(jobs, 60.0, takes_part=False)
+    assert not memory.any()
+
+
 def test_a_wait_ends_in_time(kernels: LoadedCode, threads: Pool) -> None:
     gate = np.zeros(1, np.int32)
-    held = Given(kernels, "hold", gate, 1)
-    threads.submit(held.job)
+    held = Given(threads, kernels, "hold", gate, 1)
+    threads.submit(held.jobs)
     started = time.monotonic()
-    assert not threads.wait(held.job, 0.02, takes_part=False)
+    assert not threads.wait(held.jobs, 0.02, takes_part=False)
     assert time.monotonic() - started < 5
     gate[0] = 1
-    assert threads.wait(held.job, 60.0, takes_part=False)
+    assert threads.wait(held.jobs, 60.0, takes_part=False)
 
 
 def test_a_thread_that_takes_part_leaves_in_time(kernels: LoadedCode) -> None:
     """The pool has no threads: only the thread that waits works."""
     memory = np.zeros(20_000, np.int32)
-    given, alone = Given(kernels, "slow", memory, memory.size), Pool(0)
-    alone.submit(given.job)
-    assert not alone.wait(given.job, 0.02, takes_part=True)
+    alone = Pool(0)
+    given = Given(alone, kernels, "slow", memory, memory.size)
+    alone.submit(given.jobs)
+    assert not alone.wait(given.jobs, 0.02, takes_part=True)
     assert 0 < memory.sum() < memory.size
-    assert not alone.has_ended(given.job)
-    assert alone.wait(given.job, 60.0, takes_part=True)
+    assert not alone.has_ended(given.jobs)
+    assert alone.wait(given.jobs, 60.0, takes_part=True)
     assert (memory == 1).all()
 
 
 def test_a_job_that_a_thread_has_left_can_be_cancelled(kernels: LoadedCode) -> None:
     memory = np.zeros(20_000, np.int32)
-    given, alone = Given(kernels, "slow", memory, memory.size), Pool(0)
-    alone.submit(given.job)
-    assert not alone.wait(given.job, 0.02, takes_part=True)
+    alone = Pool(0)
+    given = Given(alone, kernels, "slow", memory, memory.size)
+    alone.submit(given.jobs)
+    assert not alone.wait(given.jobs, 0.02, takes_part=True)
     done = memory.copy()
-    alone.cancel(given.job)
-    assert alone.wait(given.job, 60.0, takes_part=True)
+    alone.cancel(given.jobs)
+    assert alone.wait(given.jobs, 60.0, takes_part=True)
     assert (memory == done).all()
 
 
 def test_threads_share_with_one_that_takes_part_for_a_while(kernels: LoadedCode, threads: Pool) -> None:
     memory = np.zeros(5_000, np.int32)
-    given = Given(kernels, "slow", memory, memory.size)
-    threads.submit(given.job)
-    while not threads.wait(given.job, 0.002, takes_part=True):
+    given = Given(threads, kernels, "slow", memory, memory.size)
+    threads.submit(given.jobs)
+    while not threads.wait(given.jobs, 0.002, takes_part=True):
         pass
     assert (memory == 1).all()
 
@@ -185,12 +219,12 @@ def test_threads_share_with_one_that_takes_part_for_a_while(kernels: LoadedCode,
 def test_the_thread_that_waits_leaves_the_long_work_of_others_alone(kernels: LoadedCode) -> None:
     """The head of the queue is a launch of another device, which no thread of the pool has taken yet."""
     gate, memory, pool = np.zeros(1, np.int32), np.zeros(10, np.int32), Pool(0)
-    long, short = Given(kernels, "hold", gate, 2), Given(kernels, "count", memory, memory.size)
+    long, short = Given(pool, kernels, "hold", gate, 2), Given(pool, kernels, "count", memory, memory.size)
     theirs, ours = Order(WaitLimit()), Order(WaitLimit())
-    held = theirs.submit(pool, kernels.addresses["hold"], (long.job.arguments, 0), 2, 1, (), long)
+    held = theirs.submit(pool, long.jobs, (), long)
     opener = threading.Timer(5.0, gate.fill, (1,))
     opener.start()
-    work = ours.submit(pool, kernels.addresses["count"], (short.job.arguments, 0), memory.size, 1, (), short, 0.0)
+    work = ours.submit(pool, short.jobs, (), short)
     assert not ours.ended(work, 0.2)
     assert not gate[0]
     opener.cancel()
@@ -202,23 +236,23 @@ def test_the_thread_that_waits_leaves_the_long_work_of_others_alone(kernels: Loa
 @pytest.mark.parametrize("longest", [1.0, 100.0])
 def test_the_thread_that_waits_takes_part_where_chunks_end_soon(kernels: LoadedCode, longest: float) -> None:
     memory = np.zeros(100, np.int32)
-    given, order = Given(kernels, "count", memory, memory.size), Order(WaitLimit())
-    places = given.job.arguments, 0
-    work = order.submit(Pool(0), kernels.addresses["count"], places, memory.size, 1, (), given, longest)
+    pool, order = Pool(0), Order(WaitLimit())
+    given = Given(pool, kernels, "count", memory, memory.size, longest=longest)
+    work = order.submit(pool, given.jobs, (), given)
     assert order.ended(work, 0.1) is (longest == 1.0)
     assert memory.sum() == (memory.size if longest == 1.0 else 0)
     work.give_up()
-    assert work.pool is not None
-    assert work.job is not None
-    assert work.pool.wait(work.job, 60.0, takes_part=True)
+    assert pool.wait(given.jobs, 60.0, takes_part=True)
 
 
 @pytest.mark.parametrize(
     ("total", "longest", "chunk"),
     [
         (2400, 0.0, 100),
-        (2400, 24 * LONGEST_CHUNK, 100),
-        (2400, 25 * LONGEST_CHUNK, 100),  # 96 workgroups are many
+        (2400, 23 * LONGEST_CHUNK, 100),
+        (2400, 25 * LONGEST_CHUNK, 96),
+        (2400, 47 * LONGEST_CHUNK, 51),
+        (2400, 49 * LONGEST_CHUNK, 100),  # 48 workgroups are many, and less than half
         (2400, 150 * LONGEST_CHUNK, FEW_GROUPS),
         (2400, MOST_CHUNKS * LONGEST_CHUNK, 2400 // MOST_CHUNKS),
         (2400, (MOST_CHUNKS + 1) * LONGEST_CHUNK, 100),
@@ -236,12 +270,12 @@ def test_a_launch_is_cut_finely_where_the_thread_that_waits_needs_it(
 
 def test_a_cancelled_job_ends_without_what_nobody_took(kernels: LoadedCode, threads: Pool) -> None:
     gate, memory = np.zeros(1, np.int32), np.zeros(1000, np.int32)
-    held, cancelled = Given(kernels, "hold", gate, 1), Given(kernels, "count", memory, 1000)
-    threads.submit(held.job)
-    threads.submit(cancelled.job)
-    threads.cancel(cancelled.job)
+    held, cancelled = Given(threads, kernels, "hold", gate, 1), Given(threads, kernels, "count", memory, 1000)
+    threads.submit(held.jobs)
+    threads.submit(cancelled.jobs)
+    threads.cancel(cancelled.jobs)
     gate[0] = 1
-    assert threads.wait(cancelled.job, 60.0, takes_part=False)
+    assert threads.wait(cancelled.jobs, 60.0, takes_part=False)
     assert not memory.any()
 
 

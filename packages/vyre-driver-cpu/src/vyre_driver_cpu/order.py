@@ -14,26 +14,26 @@ from collections.abc import Callable, Iterable
 
 from vyre_driver.engine.pending import LONGEST_WAIT, Ledger, WaitLimit, register
 from vyre_driver_cpu.memory import HostMemory
-from vyre_driver_cpu.runtime import LONGEST_CHUNK, Pool, PoolJob
+from vyre_driver_cpu.runtime import LONGEST_CHUNK, Pool, PoolJobs
 
 
 class Work:
-    """A launch: a `job` of the threads, or None for one that the calling thread has done.
+    """Launches: `jobs` of the threads, or None for what the calling thread has done.
 
     `uses` lives until it ends. `cancel` asks its kernel to end.
     """
 
-    __slots__ = ("_cancel", "_has_ended", "_times", "job", "pool", "uses")
+    __slots__ = ("_cancel", "_has_ended", "_times", "jobs", "pool", "uses")
 
     def __init__(
         self,
         pool: Pool | None = None,
-        job: PoolJob | None = None,
+        jobs: PoolJobs | None = None,
         uses: object = (),
         cancel: Callable[[], None] | None = None,
     ) -> None:
-        self.pool, self.job, self.uses = pool, job, uses
-        self._has_ended = job is None
+        self.pool, self.jobs, self.uses = pool, jobs, uses
+        self._has_ended = jobs is None
         self._cancel = cancel
         self._times = 0, 0
 
@@ -41,21 +41,21 @@ class Work:
         """Whether it has."""
         if not self._has_ended:
             assert self.pool is not None
-            assert self.job is not None
-            self._has_ended = self.pool.has_ended(self.job)
+            assert self.jobs is not None
+            self._has_ended = self.pool.has_ended(self.jobs)
         return self._has_ended
 
     def give_up(self) -> None:
         """End as soon as possible; what the work would have written is not read."""
-        if self.pool is not None and self.job is not None and not self.has_ended():
+        if self.pool is not None and self.jobs is not None and not self.has_ended():
             if self._cancel is not None:
                 self._cancel()
-            self.pool.cancel(self.job)
+            self.pool.cancel(self.jobs)
 
     @property
     def times(self) -> tuple[int, int]:
         """When it began and ended, which it has, in nanoseconds of a clock."""
-        return self._times if self.job is None else (self.job.began, self.job.ended)
+        return self._times if self.jobs is None else self.jobs.times
 
     @times.setter
     def times(self, nanoseconds: tuple[int, int]) -> None:
@@ -73,26 +73,18 @@ class Order(Ledger):
     def submit(
         self,
         pool: Pool,
-        function: int,
-        arguments: tuple[int, int],
-        total: int,
-        chunk: int,
+        jobs: PoolJobs,
         memories: Iterable[HostMemory],
         uses: object,
-        longest: float = math.inf,
         cancel: Callable[[], None] | None = None,
     ) -> Work:
-        """Give a function with its arguments and grid, as addresses, to the threads.
-
-        All of it takes `longest` seconds at most, in one thread. `cancel` asks it to end.
-        """
-        job = PoolJob(function, *arguments, total, chunk, brief=longest * min(1.0, chunk / total) <= LONGEST_CHUNK)
-        work = Work(pool, job, uses, cancel)
+        """Give jobs to the threads. `cancel` asks them to end."""
+        work = Work(pool, jobs, uses, cancel)
         self.entries.append(work)  # before it is submitted: an interrupt may come in between
         register(self)
         for memory in memories:
             memory.last = work
-        pool.submit(job)
+        pool.submit(jobs)
         return work
 
     def sweep(self) -> bool:
@@ -108,7 +100,7 @@ class Order(Ledger):
             self.sweep()
             return True
         assert work.pool is not None
-        assert work.job is not None
+        assert work.jobs is not None
         takes_part = self._wait_limit.seconds(math.inf if timeout is None else timeout) >= LONGEST_CHUNK
         end = math.inf if timeout is None else time.monotonic() + timeout
         while not work.has_ended():
@@ -116,7 +108,7 @@ class Order(Ledger):
             if left <= 0:
                 return False
             part = self._wait_limit.seconds(min(LONGEST_WAIT, left))
-            work.pool.wait(work.job, part, takes_part=takes_part)
+            work.pool.wait(work.jobs, part, takes_part=takes_part)
         self.sweep()
         return True
 

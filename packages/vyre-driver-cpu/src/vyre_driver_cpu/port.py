@@ -26,17 +26,14 @@ from vyre_driver_cpu.launch import Argument, Arguments, Module
 from vyre_driver_cpu.memory import HostMemory, allocate, in_place, wrap
 from vyre_driver_cpu.order import Order, Work
 from vyre_driver_cpu.probe import CALLER, THREADS, profile
-from vyre_driver_cpu.recording import Recording
+from vyre_driver_cpu.recording import FILLED_AT_ONCE, Recording
 from vyre_driver_cpu.report import vector_reports
-from vyre_driver_cpu.runtime import native, pool
+from vyre_driver_cpu.runtime import PoolJobs, native, pool
 from vyre_driver_cpu.spelling import spellings_of
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
-
-_FILL_AT_ONCE = 1 << 20
-"""Bytes that a thread sets before it looks for more."""
 
 
 class CpuPort(DevicePort[Module, HostMemory, Work]):
@@ -117,8 +114,9 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
             return
         arguments = Arguments((memory, byte), (1, 1, 1))
         addresses = arguments.slots_address, arguments.grid_address
-        function = native().addresses["fill"]
-        self._order.submit(pool(), function, addresses, size, _FILL_AT_ONCE, (memory,), arguments)
+        threads = pool()
+        job = threads.job(native().addresses["fill"], addresses, size, FILLED_AT_ONCE, math.inf)
+        self._order.submit(threads, PoolJobs.of(job), (memory,), arguments)
 
     def copy_in(self, memory: HostMemory, data: memoryview, offset: int = 0) -> None:
         self._order.wait_for(memory)
@@ -167,17 +165,14 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
             work.times = started, time.perf_counter_ns()
             return work
         threads = pool()
-        return self._order.submit(
-            threads,
+        job = threads.job(
             module.addresses[kernel],
             (arguments.slots_address, arguments.grid_address),
             arguments.total,
             threads.chunk(arguments.total, longest),
-            memories,
-            (module, arguments),
             longest,
-            arguments.cancel,
         )
+        return self._order.submit(threads, PoolJobs.of(job), memories, (module, arguments), arguments.cancel)
 
     def runner(
         self,
@@ -219,7 +214,8 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
 
     def replay(self, recording: Recording) -> Work:
         if recording.queue == THREADS:
-            return self._submitted(recording)
+            threads = pool()
+            return self._order.submit(threads, recording.jobs(threads), recording.memories, recording.uses)
         if self._order.entries:
             for memory in recording.memories:
                 self._order.wait_for(memory)
@@ -227,21 +223,6 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
             self.wait_limit.seconds(LONGEST_BLOCKING)
             self._replay(address, count)
         return Work()
-
-    def _submitted(self, recording: Recording) -> Work:
-        """Every launch and fill as a job of the threads: the last."""
-        work, threads = Work(), pool()
-        for _, arguments, module, kernel, longest in recording.steps():
-            if module is None:
-                function, chunk = native().addresses["fill"], _FILL_AT_ONCE
-            else:
-                function, chunk = module.addresses[kernel], threads.chunk(arguments.total, longest)
-            addresses = arguments.slots_address, arguments.grid_address
-            uses = (module, arguments)
-            work = self._order.submit(
-                threads, function, addresses, arguments.total, chunk, recording.memories, uses, longest
-            )
-        return work
 
     def forget(self, recording: Recording) -> None:
         recording.clear()

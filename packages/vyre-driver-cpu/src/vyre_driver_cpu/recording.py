@@ -10,9 +10,12 @@ from vyre_driver.device.profile import Extent
 from vyre_driver.policy.queue import LONGEST_BLOCKING
 from vyre_driver_cpu.launch import Argument, Arguments, Module
 from vyre_driver_cpu.memory import HostMemory
+from vyre_driver_cpu.runtime import Pool, PoolJob, PoolJobs, native
 
 FILL = 0.01
 """Seconds that a fill takes at most."""
+FILLED_AT_ONCE = 1 << 20
+"""Bytes that a thread sets before it looks for more."""
 
 
 class Recording:
@@ -21,7 +24,7 @@ class Recording:
     `memories` are all that it works in. `uses` is what it needs alive, also by work in flight when it is cleared.
     """
 
-    __slots__ = ("_known", "_spans", "_steps", "_table", "memories", "queue", "uses")
+    __slots__ = ("_jobs", "_known", "_spans", "_steps", "_table", "memories", "queue", "uses")
 
     def __init__(self) -> None:
         self.queue: int | None = None
@@ -31,6 +34,7 @@ class Recording:
         self._steps: list[tuple[int, Arguments, Module | None, str, float]] = []
         self._table = np.empty((0, 2), np.uint64)
         self._spans: list[tuple[int, int]] = []
+        self._jobs = b""
 
     def launch(self, module: Module, kernel: str, grid: Extent, args: Sequence[Argument], longest: float) -> None:
         """Add a launch."""
@@ -68,13 +72,25 @@ class Recording:
         """Address and length of each part of the array."""
         return self._spans
 
-    def steps(self) -> Sequence[tuple[int, Arguments, Module | None, str, float]]:
-        """Function, arguments, module and kernel of each launch, None and "" of a fill, and its longest time."""
-        return self._steps
+    def jobs(self, pool: Pool) -> PoolJobs:
+        """The launches and fills for the threads of a pool, each time anew: what is in flight has its own."""
+        if not self._jobs:
+            made = [self._job(pool, *step) for step in self._steps]
+            self._jobs = bytes((PoolJob * len(made))(*made))
+        return PoolJobs((PoolJob * len(self._steps)).from_buffer_copy(self._jobs))
+
+    @staticmethod
+    def _job(
+        pool: Pool, function: int, arguments: Arguments, module: Module | None, kernel: str, longest: float
+    ) -> PoolJob:
+        addresses, total = (arguments.slots_address, arguments.grid_address), arguments.total
+        if module is None:
+            return pool.job(native().addresses["fill"], addresses, total, FILLED_AT_ONCE, longest)
+        return pool.job(module.addresses[kernel], addresses, total, pool.chunk(total, longest), longest)
 
     def clear(self) -> None:
         """Let everything go; what is in flight keeps what it uses."""
         self.memories, self.uses = {}, []
         self._known.clear()
-        self._steps = []
+        self._steps, self._jobs = [], b""
         self._spans = []

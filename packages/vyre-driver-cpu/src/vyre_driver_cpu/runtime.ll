@@ -1,20 +1,86 @@
 ; The queue of launches and the threads that work on it.
 ;
-; A launch is a `%job`: a kernel over workgroups 0 ... total, taken in chunks by an atomic counter. Jobs run in the order
-; in which they were submitted: the head of the list runs until its last chunk has ended, then the next. Everything but
-; the counter is guarded by one mutex. Threads come from Python and stay in `@work`; a thread that waits for a job may
-; take part in the work, and leaves between two chunks when its time has come.
+; A launch is a `%job`: a kernel over workgroups 0 ... total, in as many shares as the pool has threads. A thread takes
+; chunks of its own share, by an atomic counter, and then of the others. So a core mostly has the same share of the next
+; launch, whose data is in its cache. Jobs run in the order in which they were submitted: the head of the list runs until
+; its last chunk has ended, then the next. Everything but the counters is guarded by one mutex. Threads come from Python and
+; stay in `@work`; a thread that waits for a job may take part in it, and leaves between two chunks when its time has come.
 ;
 ; The first lines, which differ from system to system, define @lock, @unlock, @sleep, @sleep_until, @wake_one, @wake_all
 ; and @now: see `runtime.py`. The memory of a pool and of jobs belongs to Python.
 
-;              fn   args grid total chunk next users state began ended following most brief
-%job  = type { ptr, ptr, ptr, i64,  i64,  i64, i32,  i32,  i64,  i64,  ptr,      i32, i32 }
-;              mutex       work        done        head tail stop
-%pool = type { [128 x i8], [128 x i8], [128 x i8], ptr, ptr, i32 }
+;                next is.taken
+%share = type { i64, i64 }
+;              fn   args grid total chunk shares count users state began ended following most brief awaited
+%job  = type { ptr, ptr, ptr, i64,  i64,  ptr,   i64,  i32,  i32,  i64,  i64,  ptr,      i32, i32,  i32 }
+;              mutex       work        done        head tail stop heads polling
+%pool = type { [128 x i8], [128 x i8], [128 x i8], ptr, ptr, i32, i32,  i32 }
 
-; Runs chunks of a job until none is left, the time is `%until`, or it is cancelled: then its counter is beyond the end.
-define internal void @run_chunks(ptr %job, i64 %until) {
+; The first workgroup of a share.
+define internal i64 @first_of(ptr %job, i64 %share) {
+  %total.at = getelementptr inbounds %job, ptr %job, i32 0, i32 3
+  %total = load i64, ptr %total.at
+  %count.at = getelementptr inbounds %job, ptr %job, i32 0, i32 6
+  %count = load i64, ptr %count.at
+  %whole = udiv i64 %total, %count
+  %rest = urem i64 %total, %count
+  %most = mul i64 %whole, %share
+  %of.rest = mul i64 %rest, %share
+  %more = udiv i64 %of.rest, %count
+  %first = add i64 %most, %more
+  ret i64 %first
+}
+
+; Whether there is something left to take of a job.
+define internal i1 @is_left(ptr %job) {
+entry:
+  %shares.at = getelementptr inbounds %job, ptr %job, i32 0, i32 5
+  %shares = load ptr, ptr %shares.at
+  %count.at = getelementptr inbounds %job, ptr %job, i32 0, i32 6
+  %count = load i64, ptr %count.at
+  br label %look
+look:
+  %n = phi i64 [ 0, %entry ], [ %following, %other ]
+  %is.one = icmp ult i64 %n, %count
+  br i1 %is.one, label %share, label %end
+share:
+  %next.at = getelementptr inbounds %share, ptr %shares, i64 %n, i32 0
+  %next = load atomic i64, ptr %next.at monotonic, align 8
+  %following = add i64 %n, 1
+  %stop = call i64 @first_of(ptr %job, i64 %following)
+  %is.left = icmp slt i64 %next, %stop
+  br i1 %is.left, label %end, label %other
+other:
+  br label %look
+end:
+  %found = phi i1 [ false, %look ], [ true, %share ]
+  ret i1 %found
+}
+
+; Takes a share for a thread: its own, or if another has it the first that no thread has. Called under the lock, by fewer
+; threads than there are shares.
+define internal i64 @take_share(ptr %job, i64 %own) {
+entry:
+  %shares.at = getelementptr inbounds %job, ptr %job, i32 0, i32 5
+  %shares = load ptr, ptr %shares.at
+  br label %look
+look:
+  %share = phi i64 [ %own, %entry ], [ %other, %next ]
+  %other = phi i64 [ 0, %entry ], [ %following, %next ]
+  %taken.at = getelementptr inbounds %share, ptr %shares, i64 %share, i32 1
+  %taken = load i64, ptr %taken.at
+  %is.free = icmp eq i64 %taken, 0
+  br i1 %is.free, label %take, label %next
+next:
+  %following = add i64 %other, 1
+  br label %look
+take:
+  store i64 1, ptr %taken.at
+  ret i64 %share
+}
+
+; Runs chunks of a job, first those of a share, until none is left, or the time is `%until`.
+define internal void @run_chunks(ptr %job, i64 %own, i64 %until) {
 entry:
   %fn.at = getelementptr inbounds %job, ptr %job, i32 0, i32 0
   %fn = load ptr, ptr %fn.at
@@ -22,53 +88,63 @@ entry:
   %args = load ptr, ptr %args.at
   %grid.at = getelementptr inbounds %job, ptr %job, i32 0, i32 2
   %grid = load ptr, ptr %grid.at
-  %total.at = getelementptr inbounds %job, ptr %job, i32 0, i32 3
-  %total = load i64, ptr %total.at
   %chunk.at = getelementptr inbounds %job, ptr %job, i32 0, i32 4
   %chunk = load i64, ptr %chunk.at
-  %next = getelementptr inbounds %job, ptr %job, i32 0, i32 5
+  %shares.at = getelementptr inbounds %job, ptr %job, i32 0, i32 5
+  %shares = load ptr, ptr %shares.at
+  %count.at = getelementptr inbounds %job, ptr %job, i32 0, i32 6
+  %count = load i64, ptr %count.at
   %is.unlimited = icmp eq i64 %until, 9223372036854775807
+  br label %begin.share
+begin.share:
+  %share = phi i64 [ %own, %entry ], [ %after, %empty ]
+  %done = phi i64 [ 0, %entry ], [ %more.done, %empty ]
+  %following = add i64 %share, 1
+  %stop = call i64 @first_of(ptr %job, i64 %following)
+  %next = getelementptr inbounds %share, ptr %shares, i64 %share, i32 0
   br label %take
 take:
   %begin = atomicrmw add ptr %next, i64 %chunk monotonic
-  %is.some = icmp slt i64 %begin, %total
-  br i1 %is.some, label %run, label %none
+  %is.some = icmp slt i64 %begin, %stop
+  br i1 %is.some, label %run, label %empty
 run:
-  %left = sub i64 %total, %begin
-  %count = call i64 @llvm.smin.i64(i64 %left, i64 %chunk)
-  %end = add i64 %begin, %count
+  %left = sub i64 %stop, %begin
+  %size = call i64 @llvm.smin.i64(i64 %left, i64 %chunk)
+  %end = add i64 %begin, %size
   call void %fn(ptr %args, ptr %grid, i64 %begin, i64 %end)
   br i1 %is.unlimited, label %take, label %look
 look:
   %time = call i64 @now()
   %is.time = icmp sge i64 %time, %until
   br i1 %is.time, label %none, label %take
+empty:
+  %is.last = icmp eq i64 %following, %count
+  %after = select i1 %is.last, i64 0, i64 %following
+  %more.done = add i64 %done, 1
+  %is.all = icmp eq i64 %more.done, %count
+  br i1 %is.all, label %none, label %begin.share
 none:
   ret void
 }
 
 ; Takes part in the job at the head, if there is something left to take, and fewer than `most` threads take part: whether
-; it was so. A thread that waits does so until the time is `%until`, and only in brief jobs; for those of the
-; pool there is no such time. Called and left under the lock, which is released meanwhile. The last thread to leave a job
-; without chunks ends it.
-define internal i1 @take_part(ptr %pool, i64 %until) {
+; it was so. `%own` is the share that the thread takes, if it can. A thread that waits does so until the time is `%until`,
+; and only in brief jobs; for those of the pool there is no such time. Called and left under the lock, which is released
+; meanwhile. The last thread to leave a job without chunks ends it. One that leaves others behind wakes a thread of the pool.
+define internal i1 @take_part(ptr %pool, i64 %own, i64 %until) {
 entry:
   %head.at = getelementptr inbounds %pool, ptr %pool, i32 0, i32 3
   %job = load ptr, ptr %head.at
   %is.idle = icmp eq ptr %job, null
   br i1 %is.idle, label %nothing, label %look
 look:
-  %next = getelementptr inbounds %job, ptr %job, i32 0, i32 5
-  %taken = load atomic i64, ptr %next monotonic, align 8
-  %total.at = getelementptr inbounds %job, ptr %job, i32 0, i32 3
-  %total = load i64, ptr %total.at
-  %is.left = icmp slt i64 %taken, %total
-  %users.at = getelementptr inbounds %job, ptr %job, i32 0, i32 6
+  %is.left = call i1 @is_left(ptr %job)
+  %users.at = getelementptr inbounds %job, ptr %job, i32 0, i32 7
   %users = load i32, ptr %users.at
-  %most.at = getelementptr inbounds %job, ptr %job, i32 0, i32 11
+  %most.at = getelementptr inbounds %job, ptr %job, i32 0, i32 12
   %most = load i32, ptr %most.at
   %is.free = icmp slt i32 %users, %most
-  %brief.at = getelementptr inbounds %job, ptr %job, i32 0, i32 12
+  %brief.at = getelementptr inbounds %job, ptr %job, i32 0, i32 13
   %brief = load i32, ptr %brief.at
   %is.brief = icmp ne i32 %brief, 0
   %is.of.pool = icmp eq i64 %until, 9223372036854775807
@@ -81,9 +157,10 @@ look:
   %is.open = or i1 %is.some, %is.cancelled
   br i1 %is.open, label %enter, label %nothing
 enter:
+  %share = call i64 @take_share(ptr %job, i64 %own)
   %more = add i32 %users, 1
   store i32 %more, ptr %users.at
-  %began.at = getelementptr inbounds %job, ptr %job, i32 0, i32 8
+  %began.at = getelementptr inbounds %job, ptr %job, i32 0, i32 9
   %began = load i64, ptr %began.at
   %is.first = icmp eq i64 %began, 0
   br i1 %is.first, label %begin, label %run
@@ -93,27 +170,42 @@ begin:
   br label %run
 run:
   call void @unlock(ptr %pool)
-  call void @run_chunks(ptr %job, i64 %until)
+  call void @run_chunks(ptr %job, i64 %share, i64 %until)
   call void @lock(ptr %pool)
+  %shares.at = getelementptr inbounds %job, ptr %job, i32 0, i32 5
+  %shares = load ptr, ptr %shares.at
+  %taken.at = getelementptr inbounds %share, ptr %shares, i64 %share, i32 1
+  store i64 0, ptr %taken.at
   %now.users = load i32, ptr %users.at
   %fewer = sub i32 %now.users, 1
   store i32 %fewer, ptr %users.at
-  %now.taken = load atomic i64, ptr %next monotonic, align 8
-  %is.whole = icmp sge i64 %now.taken, %total
-  %is.alone = icmp eq i32 %fewer, 0
-  %is.last = and i1 %is.whole, %is.alone
+  %is.left.now = call i1 @is_left(ptr %job)
+  br i1 %is.left.now, label %leave, label %whole
+leave:
+  %work = getelementptr inbounds %pool, ptr %pool, i32 0, i32 1
+  call void @wake_one(ptr %work)
+  br label %some
+whole:
+  %is.last = icmp eq i32 %fewer, 0
   br i1 %is.last, label %end, label %some
 end:
   %stop = call i64 @now()
-  %ended.at = getelementptr inbounds %job, ptr %job, i32 0, i32 9
+  %ended.at = getelementptr inbounds %job, ptr %job, i32 0, i32 10
   store i64 %stop, ptr %ended.at
-  %state.at = getelementptr inbounds %job, ptr %job, i32 0, i32 7
-  %following.at = getelementptr inbounds %job, ptr %job, i32 0, i32 10
+  %state.at = getelementptr inbounds %job, ptr %job, i32 0, i32 8
+  %following.at = getelementptr inbounds %job, ptr %job, i32 0, i32 11
   %following = load ptr, ptr %following.at
   store ptr %following, ptr %head.at
   store atomic i32 1, ptr %state.at monotonic, align 4
+  %awaited.at = getelementptr inbounds %job, ptr %job, i32 0, i32 14
+  %awaited = load i32, ptr %awaited.at
+  %is.awaited = icmp ne i32 %awaited, 0
+  br i1 %is.awaited, label %tell, label %follow
+tell:
   %done = getelementptr inbounds %pool, ptr %pool, i32 0, i32 2
   call void @wake_all(ptr %done)
+  br label %follow
+follow:
   %is.empty = icmp eq ptr %following, null
   br i1 %is.empty, label %empty, label %go.on
 empty:
@@ -121,8 +213,7 @@ empty:
   store ptr null, ptr %tail.at
   br label %some
 go.on:
-  %work = getelementptr inbounds %pool, ptr %pool, i32 0, i32 1
-  call void @wake_all(ptr %work)
+  call void @new_head(ptr %pool, i1 false)
   br label %some
 some:
   ret i1 true
@@ -130,20 +221,80 @@ nothing:
   ret i1 false
 }
 
-; What a thread of the pool does until the pool is stopped.
-define void @work(ptr %pool) {
+; Tells threads that the list has another head: those that poll by its number, and those that sleep. Called under the lock.
+define internal void @new_head(ptr %pool, i1 %is.for.one) {
+entry:
+  %heads.at = getelementptr inbounds %pool, ptr %pool, i32 0, i32 6
+  %heads = load i32, ptr %heads.at
+  %more = add i32 %heads, 1
+  store atomic i32 %more, ptr %heads.at monotonic, align 4
+  %work = getelementptr inbounds %pool, ptr %pool, i32 0, i32 1
+  br i1 %is.for.one, label %one, label %all
+one:
+  call void @wake_one(ptr %work)
+  ret void
+all:
+  call void @wake_all(ptr %work)
+  ret void
+}
+
+; What a thread of the pool does until the pool is stopped. `%own` is its number, and `%threads` is how many there are. A
+; thread that has nothing left to do in a job polls for 20 microseconds whether the next one has begun, before it sleeps: most
+; jobs of a sequence are short, and it takes as long to wake a thread.
+define void @work(ptr %pool, i64 %own, i32 %threads) {
 entry:
   %stop.at = getelementptr inbounds %pool, ptr %pool, i32 0, i32 5
   %work = getelementptr inbounds %pool, ptr %pool, i32 0, i32 1
+  %head.at = getelementptr inbounds %pool, ptr %pool, i32 0, i32 3
+  %heads.at = getelementptr inbounds %pool, ptr %pool, i32 0, i32 6
+  %polling.at = getelementptr inbounds %pool, ptr %pool, i32 0, i32 7
   call void @lock(ptr %pool)
   br label %look
 look:
-  %took = call i1 @take_part(ptr %pool, i64 9223372036854775807)
+  %took = call i1 @take_part(ptr %pool, i64 %own, i64 9223372036854775807)
   br i1 %took, label %look, label %idle
 idle:
   %stop = load i32, ptr %stop.at
   %is.stopped = icmp ne i32 %stop, 0
-  br i1 %is.stopped, label %leave, label %sleep
+  br i1 %is.stopped, label %leave, label %rest
+rest:
+  %head = load ptr, ptr %head.at
+  %is.empty = icmp eq ptr %head, null
+  br i1 %is.empty, label %sleep, label %count
+count:
+  %following.at = getelementptr inbounds %job, ptr %head, i32 0, i32 11
+  %following = load ptr, ptr %following.at
+  %is.followed = icmp ne ptr %following, null
+  %users.at = getelementptr inbounds %job, ptr %head, i32 0, i32 7
+  %users = load i32, ptr %users.at
+  %polling = load i32, ptr %polling.at
+  %busy = add i32 %polling, %users
+  %is.room = icmp slt i32 %busy, %threads
+  %polls = and i1 %is.followed, %is.room
+  br i1 %polls, label %poll, label %sleep
+poll:
+  %heads = load i32, ptr %heads.at
+  %more = add i32 %polling, 1
+  store i32 %more, ptr %polling.at
+  call void @unlock(ptr %pool)
+  %start = call i64 @now()
+  %soon = add i64 %start, 20000
+  br label %spin
+spin:
+  %seen = load atomic i32, ptr %heads.at monotonic, align 4
+  %time = call i64 @now()
+  %is.soon = icmp slt i64 %time, %soon
+  %is.same = icmp eq i32 %seen, %heads
+  %spins = and i1 %is.soon, %is.same
+  br i1 %spins, label %spin, label %spun
+spun:
+  call void @lock(ptr %pool)
+  %pollers.now = load i32, ptr %polling.at
+  %fewer = sub i32 %pollers.now, 1
+  store i32 %fewer, ptr %polling.at
+  %heads.now = load i32, ptr %heads.at
+  %is.new = icmp ne i32 %heads.now, %heads
+  br i1 %is.new, label %look, label %sleep
 sleep:
   call void @sleep(ptr %work, ptr %pool)
   br label %look
@@ -152,31 +303,53 @@ leave:
   ret void
 }
 
-; Appends a job.
-define void @submit(ptr %pool, ptr %job) {
+; Appends jobs, which lie behind each other, as their shares do.
+define void @submit(ptr %pool, ptr %job, i64 %number, ptr %all.shares) {
 entry:
+  br label %prepare
+prepare:
+  %k = phi i64 [ 0, %entry ], [ %k.more, %prepared ]
+  %this = getelementptr inbounds %job, ptr %job, i64 %k
+  %count.at = getelementptr inbounds %job, ptr %this, i32 0, i32 6
+  %count = load i64, ptr %count.at
+  %own.first = mul i64 %k, %count
+  %shares = getelementptr inbounds %share, ptr %all.shares, i64 %own.first
+  %shares.at = getelementptr inbounds %job, ptr %this, i32 0, i32 5
+  store ptr %shares, ptr %shares.at
+  br label %begin
+begin:
+  %n = phi i64 [ 0, %prepare ], [ %n.more, %begin ]
+  %next = getelementptr inbounds %share, ptr %shares, i64 %n, i32 0
+  %start = call i64 @first_of(ptr %this, i64 %n)
+  store i64 %start, ptr %next
+  %n.more = add i64 %n, 1
+  %is.more = icmp ult i64 %n.more, %count
+  br i1 %is.more, label %begin, label %prepared
+prepared:
+  %k.more = add i64 %k, 1
+  %is.followed = icmp ult i64 %k.more, %number
+  %behind = getelementptr inbounds %job, ptr %job, i64 %k.more
+  %following = select i1 %is.followed, ptr %behind, ptr null
+  %this.following.at = getelementptr inbounds %job, ptr %this, i32 0, i32 11
+  store ptr %following, ptr %this.following.at
+  br i1 %is.followed, label %prepare, label %append
+append:
   call void @lock(ptr %pool)
   %tail.at = getelementptr inbounds %pool, ptr %pool, i32 0, i32 4
   %tail = load ptr, ptr %tail.at
-  store ptr %job, ptr %tail.at
+  store ptr %this, ptr %tail.at
   %is.empty = icmp eq ptr %tail, null
-  br i1 %is.empty, label %first, label %behind
+  br i1 %is.empty, label %first, label %last
 first:
   %head.at = getelementptr inbounds %pool, ptr %pool, i32 0, i32 3
   store ptr %job, ptr %head.at
-  %work = getelementptr inbounds %pool, ptr %pool, i32 0, i32 1
-  %most.at = getelementptr inbounds %job, ptr %job, i32 0, i32 11
+  %most.at = getelementptr inbounds %job, ptr %job, i32 0, i32 12
   %most = load i32, ptr %most.at
   %is.one = icmp eq i32 %most, 1
-  br i1 %is.one, label %one, label %all
-one:
-  call void @wake_one(ptr %work)
+  call void @new_head(ptr %pool, i1 %is.one)
   br label %end
-all:
-  call void @wake_all(ptr %work)
-  br label %end
-behind:
-  %following.at = getelementptr inbounds %job, ptr %tail, i32 0, i32 10
+last:
+  %following.at = getelementptr inbounds %job, ptr %tail, i32 0, i32 11
   store ptr %job, ptr %following.at
   br label %end
 end:
@@ -189,7 +362,9 @@ end:
 ; looks for 20 microseconds before it sleeps: others do their last chunks then, and it takes as long to wake a thread.
 define i32 @await(ptr %pool, ptr %job, i32 %takes_part, i64 %seconds, i64 %nanoseconds, i32 %milliseconds) {
 entry:
-  %state.at = getelementptr inbounds %job, ptr %job, i32 0, i32 7
+  %state.at = getelementptr inbounds %job, ptr %job, i32 0, i32 8
+  %awaited.at = getelementptr inbounds %job, ptr %job, i32 0, i32 14
+  %head.at = getelementptr inbounds %pool, ptr %pool, i32 0, i32 3
   %done = getelementptr inbounds %pool, ptr %pool, i32 0, i32 2
   %helps = icmp ne i32 %takes_part, 0
   %time = call i64 @now()
@@ -203,9 +378,16 @@ look:
   %has.ended = icmp ne i32 %state, 0
   br i1 %has.ended, label %leave, label %help
 help:
-  br i1 %helps, label %take, label %sleep
+  %head = load ptr, ptr %head.at
+  %is.head = icmp eq ptr %head, %job
+  %users.at = getelementptr inbounds %job, ptr %head, i32 0, i32 7
+  %users = load i32, ptr %users.at
+  %is.unused = icmp eq i32 %users, 0
+  %is.wanted = or i1 %is.head, %is.unused
+  %takes = and i1 %helps, %is.wanted
+  br i1 %takes, label %take, label %sleep
 take:
-  %took = call i1 @take_part(ptr %pool, i64 %until)
+  %took = call i1 @take_part(ptr %pool, i64 0, i64 %until)
   %later = call i64 @now()
   br i1 %took, label %took.part, label %none
 took.part:
@@ -228,6 +410,7 @@ spun:
   %has.ended.now = icmp ne i32 %last.state, 0
   br i1 %has.ended.now, label %leave, label %sleep
 sleep:
+  store i32 1, ptr %awaited.at
   %is.late = call i1 @sleep_until(ptr %done, ptr %pool, i64 %seconds, i64 %nanoseconds, i32 %milliseconds)
   br i1 %is.late, label %leave, label %look
 leave:
@@ -239,7 +422,7 @@ leave:
 ; Whether a job has ended; what it wrote is seen then.
 define i32 @has_ended(ptr %pool, ptr %job) {
 entry:
-  %state.at = getelementptr inbounds %job, ptr %job, i32 0, i32 7
+  %state.at = getelementptr inbounds %job, ptr %job, i32 0, i32 8
   call void @lock(ptr %pool)
   %state = load i32, ptr %state.at
   call void @unlock(ptr %pool)
@@ -247,14 +430,22 @@ entry:
 }
 
 ; Leaves out what no thread has taken yet of a job.
-define void @cancel(ptr %pool, ptr %job) {
+define void @cancel(ptr %job) {
 entry:
-  call void @lock(ptr %pool)
-  %total.at = getelementptr inbounds %job, ptr %job, i32 0, i32 3
-  %total = load i64, ptr %total.at
-  %next = getelementptr inbounds %job, ptr %job, i32 0, i32 5
+  %shares.at = getelementptr inbounds %job, ptr %job, i32 0, i32 5
+  %shares = load ptr, ptr %shares.at
+  %count.at = getelementptr inbounds %job, ptr %job, i32 0, i32 6
+  %count = load i64, ptr %count.at
+  %total = call i64 @first_of(ptr %job, i64 %count)
+  br label %leave
+leave:
+  %n = phi i64 [ 0, %entry ], [ %more, %leave ]
+  %next = getelementptr inbounds %share, ptr %shares, i64 %n, i32 0
   store atomic i64 %total, ptr %next monotonic, align 8
-  call void @unlock(ptr %pool)
+  %more = add i64 %n, 1
+  %is.more = icmp ult i64 %more, %count
+  br i1 %is.more, label %leave, label %end
+end:
   ret void
 }
 

@@ -34,14 +34,15 @@ CHUNKS = 8
 LONGEST_CHUNK = LONGEST_BLOCKING - LONGEST_WAIT
 """Most seconds of a chunk in which the thread that waits takes part. It may begin one after `LONGEST_WAIT`."""
 FEW_GROUPS, MOST_CHUNKS = 16, 256
-"""Smaller chunks are made for that thread only if they have so few workgroups, and are so few: what neighbouring
-workgroups share is read once in one chunk, and again in the next."""
+"""Smaller chunks are made for that thread only if they have so few workgroups, or at least half as many as others have,
+and are so few: what neighbouring workgroups share is read once in one chunk, and again in the next."""
 
 
 class PoolJob(ctypes.Structure):
     """A launch, as `runtime.ll` knows it. It must live until it has ended.
 
-    `most` threads take part at once. If it is `brief`, none of its chunks takes more than `LONGEST_CHUNK` seconds.
+    Of `count` threads each has a share; `most` take part at once. If it is `brief`, none of its chunks takes more than
+    `LONGEST_CHUNK` seconds.
     """
 
     _fields_ = (
@@ -50,7 +51,8 @@ class PoolJob(ctypes.Structure):
         ("grid", ctypes.c_void_p),
         ("total", ctypes.c_int64),
         ("chunk", ctypes.c_int64),
-        ("next", ctypes.c_int64),
+        ("shares", ctypes.c_void_p),
+        ("count", ctypes.c_int64),
         ("users", ctypes.c_int32),
         ("state", ctypes.c_int32),
         ("began", ctypes.c_int64),
@@ -58,7 +60,36 @@ class PoolJob(ctypes.Structure):
         ("following", ctypes.c_void_p),
         ("most", ctypes.c_int32),
         ("brief", ctypes.c_int32),
+        ("awaited", ctypes.c_int32),
     )
+
+
+class PoolJobs:
+    """Launches that run one after the other, and the memory of their shares."""
+
+    __slots__ = ("array", "shares")
+
+    def __init__(self, array: ctypes.Array[PoolJob]) -> None:
+        self.array = array
+        self.shares = (ctypes.c_int64 * (2 * len(array) * array[0].count))()
+
+    @classmethod
+    def of(cls, job: PoolJob) -> PoolJobs:
+        """One launch alone."""
+        return cls(_One(job))
+
+    @property
+    def times(self) -> tuple[int, int]:
+        """When the first began and the last ended, which they have."""
+        return self.array[0].began, self.array[-1].ended
+
+    @property
+    def last_address(self) -> int:
+        """Where the last one is: it ends after all others."""
+        return ctypes.addressof(self.array[-1])
+
+
+_One = PoolJob * 1
 
 
 def thread_count() -> int:
@@ -89,35 +120,46 @@ class Pool:
         self._address = start + -start % _LINE
         self._code = native()
         pointer, word, wide = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64
-        self._submit = self._code.function("submit", pointer, pointer)
+        self._submit = self._code.function("submit", pointer, pointer, wide, pointer)
         self._await = self._code.function("await", pointer, pointer, word, wide, wide, word, result=word)
         self._has_ended = self._code.function("has_ended", pointer, pointer, result=word)
-        self._cancel = self._code.function("cancel", pointer, pointer)
+        self._cancel = self._code.function("cancel", pointer)
         self._initialize()
         keep(self)  # its threads never end
         self._start()
 
-    def submit(self, job: PoolJob) -> None:
-        """Run a job behind all others."""
-        job.most = max(1, min(-(-job.total // job.chunk), self._threads))
-        self._submit(self._address, ctypes.addressof(job))
+    def job(self, function: int, arguments: tuple[int, int], total: int, chunk: int, longest: float) -> PoolJob:
+        """A launch of a function, whose arguments and grid are at two addresses, over `total` workgroups.
 
-    def has_ended(self, job: PoolJob) -> bool:
-        """Whether a job has ended; then everything that it wrote is seen."""
-        return bool(self._has_ended(self._address, ctypes.addressof(job)))
+        Threads take `chunk` at once. All of them take `longest` seconds at most, in one thread.
+        """
+        brief = longest * min(1.0, chunk / total) <= LONGEST_CHUNK
+        most = max(1, min(-(-total // chunk), self._threads))
+        return PoolJob(function, *arguments, total, chunk, count=max(1, self._threads), most=most, brief=brief)
 
-    def wait(self, job: PoolJob, seconds: float, *, takes_part: bool) -> bool:
-        """Wait until a job has ended, for so long at most. Whether it has.
+    def submit(self, jobs: PoolJobs) -> None:
+        """Run jobs one after the other, behind all others."""
+        array, shares = jobs.array, jobs.shares
+        self._submit(self._address, ctypes.addressof(array), len(array), ctypes.addressof(shares))
 
-        A thread that `takes_part` works on brief jobs meanwhile, and leaves them at the end of a chunk alone.
+    def has_ended(self, jobs: PoolJobs) -> bool:
+        """Whether the last of some jobs has ended; then everything that they wrote is seen."""
+        return bool(self._has_ended(self._address, jobs.last_address))
+
+    def wait(self, jobs: PoolJobs, seconds: float, *, takes_part: bool) -> bool:
+        """Wait until the last of some jobs has ended, for so long at most. Whether it has.
+
+        A thread that `takes_part` works on it meanwhile, or on a job before it that no thread works on, if these are
+        brief, and leaves them at the end of a chunk alone.
         """
         whole, rest = divmod(time.time_ns() + int(seconds * 1e9), 10**9)
         milliseconds = min(int(seconds * 1000) + 1, 2**31 - 2)
-        return bool(self._await(self._address, ctypes.addressof(job), int(takes_part), whole, rest, milliseconds))
+        return bool(self._await(self._address, jobs.last_address, int(takes_part), whole, rest, milliseconds))
 
-    def cancel(self, job: PoolJob) -> None:
-        """Leave out what no thread has taken yet of a job."""
-        self._cancel(self._address, ctypes.addressof(job))
+    def cancel(self, jobs: PoolJobs) -> None:
+        """Leave out what no thread has taken yet of some jobs."""
+        for job in jobs.array:
+            self._cancel(ctypes.addressof(job))
 
     def chunk(self, total: int, longest: float) -> int:
         """How many workgroups of a launch that takes `longest` seconds at most are taken at once."""
@@ -125,7 +167,7 @@ class Pool:
         if longest * chunk <= LONGEST_CHUNK * total or longest > MOST_CHUNKS * LONGEST_CHUNK:
             return chunk
         brief = int(LONGEST_CHUNK * total / longest)
-        return brief if 0 < brief <= FEW_GROUPS else chunk
+        return brief if 0 < brief <= FEW_GROUPS or 2 * brief >= chunk else chunk
 
     def _initialize(self) -> None:
         """Mutex and conditions. On Windows zeros are initialized ones."""
@@ -137,12 +179,14 @@ class Pool:
             library.pthread_cond_init(ctypes.c_void_p(self._address + condition), None)
 
     def _start(self) -> None:
-        work = self._code.function("work", ctypes.c_void_p)
+        work = self._code.function("work", ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32)
         before = threading.stack_size(STACK)
         try:
             for number in range(self._threads):
                 name = f"vyre-cpu-{number}"
-                threading.Thread(target=work, args=(self._address,), name=name, daemon=True).start()
+                threading.Thread(
+                    target=work, args=(self._address, number, self._threads), name=name, daemon=True
+                ).start()
         finally:
             threading.stack_size(before)
 

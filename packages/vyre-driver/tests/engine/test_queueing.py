@@ -26,7 +26,7 @@ QUEUES = (
     Queue(name="caller", workers=1, launch_ns=1_000, is_interruptible=False),
     Queue(name="pool", workers=2, launch_ns=40_000),
 )
-SMALL, LARGE = Cost(1_000, 16, True), Cost(10_000_000, 16, True)
+SMALL, LARGE = Cost(1_000, 16, True, 1_000), Cost(10_000_000, 16, True, 10_000_000)
 
 
 def after(choice: QueueChoice, *times: int) -> int:
@@ -61,20 +61,20 @@ def test_a_trial_that_fails_goes_back_for_good() -> None:
 
 def test_rates_are_learned_from_certain_work_that_takes_long_enough() -> None:
     rate = Rate(1.0)
-    rate.learn(Cost(1_000_000, 1, False), 10e6)
-    rate.learn(Cost(1_000_000, 1, True), 100.0)
+    rate.learn(Cost(1_000_000, 1, False, 1_000_000), 10e6)
+    rate.learn(Cost(1_000_000, 1, True, 1_000_000), 100.0)
     assert rate.ns_per_unit == 1.0
-    rate.learn(Cost(1_000_000, 1, True), 1_000_000 / 16)
+    rate.learn(Cost(1_000_000, 1, True, 1_000_000), 1_000_000 / 16)
     assert rate.ns_per_unit == pytest.approx(0.5)
 
 
 def test_a_rate_decides_the_next_program() -> None:
     rate = Rate(1.0)
-    choice = QueueChoice(QUEUES, Cost(100_000, 16, True), rate)
+    choice = QueueChoice(QUEUES, Cost(100_000, 16, True, 100_000), rate)
     assert choice.verdict.queue == 1
     after(choice, 90_000, *[70_000] * RUNS)
     assert rate.ns_per_unit < 1.0
-    assert QueueChoice(QUEUES, Cost(100_000, 16, True), Rate(0.1)).verdict.queue == 0
+    assert QueueChoice(QUEUES, Cost(100_000, 16, True, 100_000), Rate(0.1)).verdict.queue == 0
 
 
 # ── in the engine ──

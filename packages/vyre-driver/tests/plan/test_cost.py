@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from vyre_driver.plan.cost import ATOMIC, OPS, ROUND, estimate
+from vyre_driver.plan.cost import ATOMIC, OPS, ROUND, WORST_NS, WORST_SLOW_NS, estimate
 from vyre_driver.plan.launch import plan_launch
-from vyre_driver.policy.queue import LONGEST_BLOCKING, longest_seconds
+from vyre_driver.policy.queue import LONGEST_BLOCKING
 from vyre_foundation import functions
 from vyre_foundation.build import program
 from vyre_foundation.dtype import f32, u8, u32, u64
@@ -32,6 +32,28 @@ def test_an_invocation_is_its_ops_and_accesses() -> None:
     """A load and a store of four bytes are 2 each, the op is 1."""
     cost = cost_of(xor(), 4 * 4096)
     assert (cost.units, cost.groups, cost.is_certain) == (5 * 4096, 64, True)
+
+
+@pytest.mark.parametrize(
+    ("of", "slow", "others"),
+    [
+        (lambda p, x, i: x[i] ^ 5, 4, 1),
+        (lambda p, x, i: x[i].cast(f32).bitcast(u32), 4, 1),
+        (lambda p, x, i: (x[i].bitcast(f32) * 2.5).bitcast(u32), 5, 0),
+        (lambda p, x, i: functions.sqrt(x[i].bitcast(f32)).bitcast(u32), 10, 0),
+        (lambda p, x, i: p.workgroup("near", u32, 64)[i] ^ x[i], 4, 3),
+        (lambda p, x, i: p.scratch("far", u32, 64)[i] ^ x[i], 6, 1),
+    ],
+)
+def test_the_bound_of_the_time_counts_what_may_be_slow(of: Callable[..., Any], slow: int, others: int) -> None:
+    """Accesses of memory that may be in no cache, and arithmetic of floats."""
+    with program("bounded", workgroup_size=64) as p:
+        x = p.read("x", u32)
+        out = p.write("out", u32, like=x)
+        out[p.global_id(0)] = of(p, x, p.global_id(0))
+    cost = cost_of(p.build(), 4 * 640)
+    assert cost.longest_ns == 640 * (slow * WORST_SLOW_NS + others * WORST_NS)
+    assert cost.units == 640 * (slow + others)
 
 
 def test_the_grid_and_the_repeats_multiply() -> None:
@@ -138,7 +160,7 @@ def test_work_that_data_bound_is_never_known_to_be_short(body: Callable[..., Non
         body(p, n, out)
     cost = cost_of(p.build(), 8, 4)
     assert cost.units > 2**30
-    assert longest_seconds(cost) > LONGEST_BLOCKING
+    assert cost.longest_ns > 1e9 * LONGEST_BLOCKING
 
 
 def test_an_expression_is_paid_once_in_a_block_and_the_dearer_arm_counts() -> None:

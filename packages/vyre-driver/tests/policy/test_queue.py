@@ -2,9 +2,7 @@ from vyre_driver.device.queue import Queue
 from vyre_driver.plan.cost import Cost
 from vyre_driver.policy.queue import (
     LONGEST_BLOCKING,
-    WORST_NS_PER_UNIT,
     choose_queue,
-    longest_seconds,
     queue_of_sequence,
     review_queue,
 )
@@ -12,12 +10,12 @@ from vyre_driver.policy.queue import (
 CALLER = Queue(name="caller", workers=1, launch_ns=1_000, is_interruptible=False)
 POOL = Queue(name="pool", workers=2, launch_ns=40_000)
 BOTH = (CALLER, POOL)
-MOST_UNITS = LONGEST_BLOCKING / (1e-9 * WORST_NS_PER_UNIT)
-"""Of work that may block the host."""
+MOST_UNITS = LONGEST_BLOCKING * 1e9
+"""Of work that may block the host, where a unit takes a nanosecond at worst."""
 
 
 def cost(units: float, groups: int = 1000, is_certain: bool = True) -> Cost:
-    return Cost(units, groups, is_certain)
+    return Cost(units, groups, is_certain, units)
 
 
 def test_one_queue_is_no_choice() -> None:
@@ -44,11 +42,10 @@ def test_one_workgroup_has_one_worker() -> None:
 
 
 def test_what_may_take_long_must_be_interruptible() -> None:
-    assert longest_seconds(cost(MOST_UNITS)) <= LONGEST_BLOCKING
-    assert choose_queue(BOTH, cost(MOST_UNITS, groups=1), 1e-6).queue == 0
-    verdict = choose_queue(BOTH, cost(MOST_UNITS + 1, groups=1, is_certain=False), 1e-6)
+    assert choose_queue(BOTH, cost(MOST_UNITS, groups=1), 1e-8).queue == 0
+    verdict = choose_queue(BOTH, cost(MOST_UNITS + 1, groups=1, is_certain=False), 1e-8)
     assert verdict.queue == 1
-    assert verdict.reason.startswith("at most, by an estimate, 2 ns of work for one worker, 1 workgroups: ")
+    assert verdict.reason.startswith("at most, by an estimate, 1 ns of work for one worker, 1 workgroups: ")
     assert verdict.reason.endswith("so much must be interruptible")
 
 

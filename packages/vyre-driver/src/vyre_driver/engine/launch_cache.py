@@ -31,7 +31,6 @@ from vyre_driver.plan.admission import admit
 from vyre_driver.plan.indirect import find_indirect_dispatch, read_indirect_grid
 from vyre_driver.plan.launch import LaunchPlan, plan_launch
 from vyre_driver.plan.resize import resized
-from vyre_driver.policy.queue import longest_seconds
 from vyre_driver.tune.choice import LaunchChoice
 from vyre_driver.tune.queue import QueueChoice
 from vyre_foundation.ir.program import Program
@@ -312,7 +311,7 @@ class LaunchCache:
         if queue is None:
             watched = device.choose_queue(cost)
             queue = watched.verdict.queue if watched else 0
-        longest = math.inf if cost is None else longest_seconds(cost) / plan.repeats
+        longest = math.inf if cost is None else 1e-9 * cost.longest_ns / plan.repeats
         launch = self._bind(device, plan, asked, request.deadline, queue, longest)
         return CachedLaunch(device, asked, plan, launch, longest, queue, watched)
 

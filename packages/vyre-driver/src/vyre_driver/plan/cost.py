@@ -41,18 +41,27 @@ SUBGROUP       = 30
 BARRIER        = 4
 ROUND          = 2    # of a loop, beside its body
 # fmt: on
+WORST_NS = 3.0
+"""What a unit takes at worst, on a slow processor: an operation of integers that waits for the one before it."""
+WORST_SLOW_NS = 50.0
+"""The same of what depends on the data: half of an access that misses every cache; arithmetic of floats, because some
+processors do that of subnormal ones in microcode; elementary functions, because some values take another path."""
+FAR = (Memory.STORAGE, Memory.PERSISTENT, Memory.SCRATCH)
+"""What may be in no cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
     """`units` of the whole launch, all its repeats. `groups` is how many workgroups may run at once.
 
-    `is_certain`: no loop runs less often than the estimate says, but for `break`.
+    `is_certain`: no loop runs less often than the estimate says, but for `break`. `longest_ns` bounds the time of all
+    of it in one worker, whatever the data.
     """
 
     units: float
     groups: int
     is_certain: bool
+    longest_ns: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,19 +94,19 @@ class Weights:
 
 def estimate(plan: LaunchPlan) -> Cost:
     """The work of one dispatch of `plan`."""
-    count = _Count(plan, UNITS)
-    per_invocation = count.body(plan.program.body)
-    invocations = plan.num_workgroups * plan.program.workgroup_volume
-    return Cost(per_invocation * invocations * plan.repeats, plan.num_workgroups, count.is_certain)
+    count = _Count(plan, UNITS, LONGEST)
+    times = plan.num_workgroups * plan.program.workgroup_volume * plan.repeats
+    units, longest = count.body(plan.program.body)
+    return Cost(units * times, plan.num_workgroups, count.is_certain, longest * times)
 
 
 def work(plan: LaunchPlan) -> WorkCount:
     """The operations and bytes of one dispatch of `plan`."""
+    count = _Count(plan, OPERATIONS, ACCESSED)
     times = plan.num_workgroups * plan.program.workgroup_volume * plan.repeats
-    operations, accesses = _Count(plan, OPERATIONS), _Count(plan, ACCESSED)
-    accessed = accesses.body(plan.program.body) * times
+    operations, accessed = (total * times for total in count.body(plan.program.body))
     moved = min(accessed, float(_touched_bytes(plan) * plan.repeats))
-    return WorkCount(operations.body(plan.program.body) * times, accessed, moved, operations.is_certain)
+    return WorkCount(operations, accessed, moved, count.is_certain)
 
 
 def _touched_bytes(plan: LaunchPlan) -> int:
@@ -113,55 +122,59 @@ def _touched_bytes(plan: LaunchPlan) -> int:
 
 
 class _Count:
-    """Adds up one program. An expression costs where it is first evaluated, and again in a sibling block."""
+    """Adds up one program, by each of some weights.
 
-    def __init__(self, plan: LaunchPlan, weights: Weights) -> None:
+    An expression costs where it is first evaluated, and again in a sibling block.
+    """
+
+    def __init__(self, plan: LaunchPlan, *weights: Weights) -> None:
         self._weights = weights
         self._ranges = LaunchRanges(plan)
         self._evaluated: set[Expr] = set()
         self._lets: dict[str, Expr] = {}
         self.is_certain = True
 
-    def body(self, body: Body) -> float:
+    def body(self, body: Body) -> list[float]:
         evaluated: list[Expr] = []
-        total, weigh = 0.0, self._weights.expression
+        totals = [0.0] * len(self._weights)
         for stmt in body:
-            for node in postorder(expressions(stmt), self._evaluated):
-                evaluated.append(node)
-                total += weigh(node)
-            total += self._of_statement(stmt)
+            nodes = list(postorder(expressions(stmt), self._evaluated))
+            evaluated += nodes
+            for n, (weights, own) in enumerate(zip(self._weights, self._of_statement(stmt), strict=True)):
+                totals[n] += own + sum(map(weights.expression, nodes))
         self._evaluated.difference_update(evaluated)
-        return total
+        return totals
 
-    def _of_statement(self, stmt: Stmt) -> float:
+    def _of_statement(self, stmt: Stmt) -> list[float]:
         match stmt:
             case Let(name, value) if value.dtype.is_integer:
                 self._lets[name] = value
                 self._ranges.learn(name, self._ranges.of(value))
             case Store(buffer):
-                return self._weights.access(buffer)
+                return [weights.access(buffer) for weights in self._weights]
             case Atomic(buffer=buffer):
-                return self._weights.atomic(buffer) if buffer.memory is Memory.STORAGE else self._weights.access(buffer)
+                is_shared = buffer.memory is Memory.STORAGE
+                return [weights.atomic(buffer) if is_shared else weights.access(buffer) for weights in self._weights]
             case Subgroup():
-                return self._weights.subgroup
+                return [weights.subgroup for weights in self._weights]
             case Barrier():
-                return self._weights.barrier
+                return [weights.barrier for weights in self._weights]
             case If(_, then, orelse):
-                return max(self.body(then), self.body(orelse))
+                return list(map(max, self.body(then), self.body(orelse)))
             case Region(_, body):
                 return self.body(body)
             case For():
                 return self._of_loop(stmt)
-        return 0.0
+        return [0.0] * len(self._weights)
 
-    def _of_loop(self, loop: For) -> float:
+    def _of_loop(self, loop: For) -> list[float]:
         start, stop = self._ranges.of(loop.start), self._ranges.of(loop.stop)
         self._ranges.learn(loop.name, counted(start, stop, loop.step))
         distance = min(stop.high - start.low, self._beyond(loop.start, loop.stop))
         most = max(0, math.ceil(distance / loop.step))
         least = max(0, math.ceil((stop.low - start.high) / loop.step))
         self.is_certain &= most <= 2 * least + 1
-        return most * (self.body(loop.body) + self._weights.round)
+        return [most * (total + w.round) for total, w in zip(self.body(loop.body), self._weights, strict=True)]
 
     def _beyond(self, start: Expr, stop: Expr) -> float:
         """How far a stop is beyond the start at most: ``start + x``, or the least of that and another value.
@@ -205,6 +218,23 @@ def _access(buffer: Buffer) -> float:
     return ACCESS + buffer.dtype.size / BYTES
 
 
+def _longest_of_expression(node: Expr) -> float:
+    match node:
+        case Load(buffer):
+            return _longest_access(buffer)
+        case Call():
+            worst = WORST_SLOW_NS
+        case Apply(_, args) if args[0].dtype.is_float:
+            worst = WORST_SLOW_NS
+        case _:
+            worst = WORST_NS
+    return worst * _of_expression(node)
+
+
+def _longest_access(buffer: Buffer) -> float:
+    return (WORST_SLOW_NS if buffer.memory in FAR else WORST_NS) * _access(buffer)
+
+
 def _operation(node: Expr) -> float:
     return 1.0 if isinstance(node, (Apply, Select, Cast, Call)) else 0.0
 
@@ -218,5 +248,13 @@ def _accessed_bytes(buffer: Buffer) -> float:
 
 
 UNITS = Weights(_of_expression, _access, lambda buffer: ATOMIC, SUBGROUP, BARRIER, ROUND)
+LONGEST = Weights(
+    _longest_of_expression,
+    _longest_access,
+    lambda buffer: WORST_SLOW_NS * ATOMIC,
+    WORST_SLOW_NS * SUBGROUP,
+    WORST_NS * BARRIER,
+    WORST_NS * ROUND,
+)
 OPERATIONS = Weights(_operation, lambda buffer: 0.0, lambda buffer: 1.0, 1.0, 0.0, 0.0)
 ACCESSED = Weights(_loaded_bytes, _accessed_bytes, lambda buffer: 2.0 * buffer.dtype.size, 0.0, 0.0, 0.0)

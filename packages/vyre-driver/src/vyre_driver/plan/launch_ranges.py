@@ -21,6 +21,7 @@ class LaunchRanges:
     def __init__(self, plan: LaunchPlan, x: Interval | None = None) -> None:
         self._plan, self._x = plan, x
         self._known: dict[Expr, Interval] = {}
+        self._seen: set[Expr] = set()
         self._locals: dict[str, Interval] = {}
 
     def learn(self, local: str, interval: Interval) -> None:
@@ -29,7 +30,7 @@ class LaunchRanges:
 
     def of(self, root: Expr) -> Interval:
         """The bounds of an integer, or of a condition as 0 … 1."""
-        for node in postorder((root,), set(self._known)) if root not in self._known else ():
+        for node in postorder((root,), self._seen):
             if node.dtype.is_integer or node.dtype is bool_:
                 self._known[node] = self._of_node(node)
         return self._known[root]

@@ -11,8 +11,6 @@ from vyre_driver.plan.cost import Cost
 LONGEST_BLOCKING = 0.1
 """Seconds that the host may be blocked, by a queue that it cannot leave or in a wait that it cannot: an interrupt or
 a timeout gets through at the end."""
-WORST_NS_PER_UNIT = 50.0
-"""What a unit of work takes at worst: an access that misses every cache, of which each unit is half a one."""
 WORTHWHILE = 1.1
 """How many times faster another queue must seem at best before it is tried in place of one that was measured."""
 
@@ -83,17 +81,9 @@ def at_best_ns(here: Queue, there: Queue, groups: int, measured: float) -> float
     return there.launch_ns + max(0.0, measured - here.launch_ns) * min(1.0, workers / others)
 
 
-def longest_seconds(cost: Cost) -> float:
-    """A bound of the seconds that a launch takes, whatever the data.
-
-    An estimate counts each loop at its greatest number of rounds.
-    """
-    return 1e-9 * WORST_NS_PER_UNIT * cost.units
-
-
 def usable_queues(queues: Sequence[Queue], cost: Cost) -> list[int]:
     """The queues that may take this much work: the host must be able to leave long ones. All, if there is none."""
-    is_short = longest_seconds(cost) <= LONGEST_BLOCKING
+    is_short = cost.longest_ns <= 1e9 * LONGEST_BLOCKING
     fitting = [n for n, queue in enumerate(queues) if queue.is_interruptible or is_short]
     return fitting or list(range(len(queues)))
 
