@@ -216,6 +216,27 @@ def test_threads_share_with_one_that_takes_part_for_a_while(kernels: LoadedCode,
     assert (memory == 1).all()
 
 
+def test_threads_that_come_and_go_lose_nothing(kernels: LoadedCode, threads: Pool) -> None:
+    """Several sequences, each with a thread that waits for a moment at a time; the last one waits without taking part."""
+    memory = np.zeros((4, 600), np.int32)
+
+    def submit(row: int) -> None:
+        given = Given(threads, kernels, "slow", memory[row], 600, 7)
+        for _ in range(5):
+            jobs = PoolJobs((PoolJob * 3)(*[given.jobs.array[0]] * 3))
+            threads.submit(jobs)
+            for _ in range(3):
+                threads.wait(jobs, 0.001, takes_part=True)
+            assert threads.wait(jobs, 60.0, takes_part=False)
+
+    callers = [threading.Thread(target=submit, args=(row,)) for row in range(4)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert (memory == 15).all()
+
+
 def test_the_thread_that_waits_leaves_the_long_work_of_others_alone(kernels: LoadedCode) -> None:
     """The head of the queue is a launch of another device, which no thread of the pool has taken yet."""
     gate, memory, pool = np.zeros(1, np.int32), np.zeros(10, np.int32), Pool(0)

@@ -40,7 +40,7 @@ entry:
   %count = load i64, ptr %count.at
   br label %look
 look:
-  %n = phi i64 [ 0, %entry ], [ %following, %other ]
+  %n = phi i64 [ 0, %entry ], [ %following, %share ]
   %is.one = icmp ult i64 %n, %count
   br i1 %is.one, label %share, label %end
 share:
@@ -49,9 +49,7 @@ share:
   %following = add i64 %n, 1
   %stop = call i64 @first_of(ptr %job, i64 %following)
   %is.left = icmp slt i64 %next, %stop
-  br i1 %is.left, label %end, label %other
-other:
-  br label %look
+  br i1 %is.left, label %end, label %look
 end:
   %found = phi i1 [ false, %look ], [ true, %share ]
   ret i1 %found
@@ -251,6 +249,7 @@ entry:
   call void @lock(ptr %pool)
   br label %look
 look:
+  %has.polled = phi i1 [ false, %entry ], [ false, %look ], [ %is.same.head, %spun ], [ false, %sleep ]
   %took = call i1 @take_part(ptr %pool, i64 %own, i64 9223372036854775807)
   br i1 %took, label %look, label %idle
 idle:
@@ -260,7 +259,8 @@ idle:
 rest:
   %head = load ptr, ptr %head.at
   %is.empty = icmp eq ptr %head, null
-  br i1 %is.empty, label %sleep, label %count
+  %is.tired = or i1 %is.empty, %has.polled
+  br i1 %is.tired, label %sleep, label %count
 count:
   %following.at = getelementptr inbounds %job, ptr %head, i32 0, i32 11
   %following = load ptr, ptr %following.at
@@ -293,8 +293,8 @@ spun:
   %fewer = sub i32 %pollers.now, 1
   store i32 %fewer, ptr %polling.at
   %heads.now = load i32, ptr %heads.at
-  %is.new = icmp ne i32 %heads.now, %heads
-  br i1 %is.new, label %look, label %sleep
+  %is.same.head = icmp eq i32 %heads.now, %heads
+  br label %look
 sleep:
   call void @sleep(ptr %work, ptr %pool)
   br label %look
