@@ -217,7 +217,7 @@ def test_threads_share_with_one_that_takes_part_for_a_while(kernels: LoadedCode,
 
 
 def test_threads_that_come_and_go_lose_nothing(kernels: LoadedCode, threads: Pool) -> None:
-    """Several sequences, each with a thread that waits for a moment at a time; the last one waits without taking part."""
+    """Several sequences, each with a thread that takes part for a moment at a time, and then waits alone."""
     memory = np.zeros((4, 600), np.int32)
 
     def submit(row: int) -> None:
