@@ -259,8 +259,8 @@ idle:
 rest:
   %head = load ptr, ptr %head.at
   %is.empty = icmp eq ptr %head, null
-  %is.tired = or i1 %is.empty, %has.polled
-  br i1 %is.tired, label %sleep, label %count
+  %sleeps = or i1 %is.empty, %has.polled
+  br i1 %sleeps, label %sleep, label %count
 count:
   %following.at = getelementptr inbounds %job, ptr %head, i32 0, i32 11
   %following = load ptr, ptr %following.at
