@@ -94,12 +94,20 @@ class Given:
     """A job over an array, with everything that it uses."""
 
     def __init__(
-        self, pool: Pool, kernels: LoadedCode, name: str, memory: np.ndarray, total: int, chunk: int = 1, **more: float
+        self,
+        pool: Pool,
+        kernels: LoadedCode,
+        name: str,
+        memory: np.ndarray,
+        total: int,
+        chunk: int = 1,
+        longest: float = 0.0,
     ) -> None:
         self.memory, self.slots = memory, (ctypes.c_uint64 * 1)(memory.ctypes.data)
-        longest = more.get("longest", math.inf if name == "hold" else 0.0)
         places = ctypes.addressof(self.slots), 0
-        self.jobs = PoolJobs.of(pool.job(kernels.addresses[name], places, total, chunk, longest))
+        self.jobs = PoolJobs.of(
+            pool.job(kernels.addresses[name], places, total, chunk, math.inf if name == "hold" else longest)
+        )
 
 
 @pytest.mark.parametrize(("total", "chunk"), [(1, 1), (7, 3), (1000, 1), (1000, 64), (100_000, 999)])

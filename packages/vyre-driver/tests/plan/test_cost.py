@@ -39,6 +39,7 @@ def test_an_invocation_is_its_ops_and_accesses() -> None:
     [
         (lambda p, x, i: x[i] ^ 5, 4, 1),
         (lambda p, x, i: x[i].cast(f32).bitcast(u32), 4, 1),
+        (lambda p, x, i: x[i].bitcast(f32).cast(u32), 5, 0),
         (lambda p, x, i: (x[i].bitcast(f32) * 2.5).bitcast(u32), 5, 0),
         (lambda p, x, i: functions.sqrt(x[i].bitcast(f32)).bitcast(u32), 10, 0),
         (lambda p, x, i: p.workgroup("near", u32, 64)[i] ^ x[i], 4, 3),
@@ -46,7 +47,7 @@ def test_an_invocation_is_its_ops_and_accesses() -> None:
     ],
 )
 def test_the_bound_of_the_time_counts_what_may_be_slow(of: Callable[..., Any], slow: int, others: int) -> None:
-    """Accesses of memory that may be in no cache, and arithmetic of floats."""
+    """Accesses of memory that may be in no cache, and operations on floats."""
     with program("bounded", workgroup_size=64) as p:
         x = p.read("x", u32)
         out = p.write("out", u32, like=x)

@@ -17,7 +17,7 @@ from vyre_foundation.ir.stmt import Let
 from vyre_foundation.ir.walk import postorder, statements
 from vyre_foundation.validate.declared import mutable_locals
 from vyre_foundation.validate.facts import Interval
-from vyre_foundation.validate.intervals import apply
+from vyre_foundation.validate.intervals import COMPARED, apply
 
 Known = frozenset[tuple[Expr, Expr, int]]
 
@@ -160,17 +160,4 @@ class Guards:
 
 def excludes_zero(op: str, other: Interval) -> bool:
     """Whether ``0 op y`` is false for every ``y`` within these bounds."""
-    low, high = other
-    match op:
-        case "eq":
-            return low > 0 or high < 0
-        case "ne":
-            return low == high == 0
-        case "lt":
-            return high <= 0
-        case "le":
-            return high < 0
-        case "gt":
-            return low >= 0
-        case _:
-            return low > 0
+    return COMPARED[op](Interval(0, 0), other).high == 0

@@ -44,7 +44,7 @@ ROUND          = 2    # of a loop, beside its body
 WORST_NS = 3.0
 """What a unit takes at worst, on a slow processor: an operation of integers that waits for the one before it."""
 WORST_SLOW_NS = 50.0
-"""The same of what depends on the data: half of an access that misses every cache; arithmetic of floats, because some
+"""The same of what depends on the data: half of an access that misses every cache; operations on floats, because some
 processors do that of subnormal ones in microcode; elementary functions, because some values take another path."""
 FAR = (Memory.STORAGE, Memory.PERSISTENT, Memory.SCRATCH)
 """What may be in no cache."""
@@ -138,7 +138,7 @@ class _Count:
         evaluated: list[Expr] = []
         totals = [0.0] * len(self._weights)
         for stmt in body:
-            nodes = list(postorder(expressions(stmt), self._evaluated))
+            nodes = postorder(expressions(stmt), self._evaluated)
             evaluated += nodes
             for n, (weights, own) in enumerate(zip(self._weights, self._of_statement(stmt), strict=True)):
                 totals[n] += own + sum(map(weights.expression, nodes))
@@ -224,7 +224,7 @@ def _longest_of_expression(node: Expr) -> float:
             return _longest_access(buffer)
         case Call():
             worst = WORST_SLOW_NS
-        case Apply(_, args) if args[0].dtype.is_float:
+        case Apply(_, (first, *_)) | Cast(_, first) if first.dtype.is_float:
             worst = WORST_SLOW_NS
         case _:
             worst = WORST_NS

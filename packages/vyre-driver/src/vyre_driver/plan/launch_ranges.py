@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from vyre_foundation.dtype import DType, bool_
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Id, IdKind, Length, Literal, Local
 from vyre_foundation.ir.walk import postorder
 from vyre_foundation.validate.facts import Interval
-from vyre_foundation.validate.intervals import apply
+from vyre_foundation.validate.intervals import COMPARED, apply
 
 if TYPE_CHECKING:
     from vyre_driver.plan.launch import LaunchPlan
@@ -54,8 +54,8 @@ class LaunchRanges:
                 found = Interval(0, groups[axis] * sizes[axis] - 1)
             case Local(name):
                 found = self._locals.get(name, Interval(low, high))
-            case Apply(op, args) if op.id in _COMPARED and all(arg in self._known for arg in args):
-                found = _COMPARED[op.id](*[self._known[arg] for arg in args])
+            case Apply(op, args) if op.id in COMPARED and all(arg in self._known for arg in args):
+                found = COMPARED[op.id](*[self._known[arg] for arg in args])
             case Apply(op, args) if all(arg in self._known for arg in args):
                 found = apply(op, args[0].dtype, *[self._known[arg] for arg in args])
             case Cast(dtype, value) if dtype.is_integer and value in self._known and _fits(dtype, self._known[value]):
@@ -63,20 +63,6 @@ class LaunchRanges:
             case _:
                 return Interval(low, high)
         return Interval(max(low, found.low), min(high, found.high))
-
-
-def _certain(holds: bool, fails: bool) -> Interval:
-    return Interval(int(holds), int(not fails))
-
-
-_COMPARED: Mapping[str, Callable[[Interval, Interval], Interval]] = {
-    "lt": lambda a, b: _certain(a.high < b.low, a.low >= b.high),
-    "le": lambda a, b: _certain(a.high <= b.low, a.low > b.high),
-    "gt": lambda a, b: _certain(a.low > b.high, a.high <= b.low),
-    "ge": lambda a, b: _certain(a.low >= b.high, a.high < b.low),
-    "eq": lambda a, b: _certain(a.low == a.high == b.low == b.high, a.high < b.low or b.high < a.low),
-    "ne": lambda a, b: _certain(a.high < b.low or b.high < a.low, a.low == a.high == b.low == b.high),
-}
 
 
 def _fits(dtype: DType, bounds: Iterable[int]) -> bool:

@@ -163,3 +163,18 @@ RULES: Mapping[str, Rule] = {
     "ctz":      lambda t, x: (0, t.bits),
 }
 # fmt: on
+
+
+def _certain(holds: bool, fails: bool) -> Interval:
+    return Interval(int(holds), int(not fails))
+
+
+COMPARED: Mapping[str, Callable[[Interval, Interval], Interval]] = {
+    "lt": lambda a, b: _certain(a.high < b.low, a.low >= b.high),
+    "le": lambda a, b: _certain(a.high <= b.low, a.low > b.high),
+    "gt": lambda a, b: _certain(a.low > b.high, a.high <= b.low),
+    "ge": lambda a, b: _certain(a.low >= b.high, a.high < b.low),
+    "eq": lambda a, b: _certain(a.low == a.high == b.low == b.high, a.high < b.low or b.high < a.low),
+    "ne": lambda a, b: _certain(a.high < b.low or b.high < a.low, a.low == a.high == b.low == b.high),
+}
+"""What a comparison of two integers can be, from the bounds of both: 0 … 1, or what it certainly is."""
