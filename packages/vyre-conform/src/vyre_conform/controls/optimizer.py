@@ -15,8 +15,7 @@ from vyre_foundation.ir.expr import Apply, Expr, Literal, Load, Local, Select
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Assign, Atomic, Body, For, Let, Stmt, Store, Var
 from vyre_foundation.ir.walk import expressions, postorder, rewrite, rewrite_body, statements, with_expressions
-
-_NEGATED = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
+from vyre_foundation.ops.compare import NEGATED, ORDERED
 
 
 def _floats(change: Callable[[str, Expr, Expr], Expr | None]) -> Callable[[Program], Program]:
@@ -60,8 +59,8 @@ def _reflexive(op_id: str, x: Expr, y: Expr) -> Expr | None:
 
 def _negated_comparison(node: Expr) -> Expr:
     match node:
-        case Apply(outer, (Apply(inner, (x, y)),)) if outer.id == "not" and inner.id in _NEGATED:
-            return op(_NEGATED[inner.id], x, y)
+        case Apply(outer, (Apply(inner, (x, y)),)) if outer.id == "not" and inner.id in ORDERED:
+            return op(NEGATED[inner.id], x, y)
     return node
 
 

@@ -18,11 +18,11 @@ from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import For
 from vyre_foundation.ir.walk import program_expressions, rebuilt, rewrite_body, statements, transform, with_expressions
 from vyre_foundation.ops import OPS
+from vyre_foundation.ops.compare import MIRRORED
 from vyre_foundation.passes import Pass
 
 # For ``id OP constant``: how far behind the constant the first id is that is treated otherwise than the one before it.
 _STEPS = {"lt": 0, "ge": 0, "le": 1, "gt": 1}
-_MIRRORED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
 _IDS = 2**32
 
 
@@ -95,7 +95,7 @@ def _place(node: Expr) -> int | None:
 
 
 def _borders(node: Apply, place: int, constant: int) -> frozenset[int]:
-    op = node.op.id if place == 0 else _MIRRORED[node.op.id]
+    op = node.op.id if place == 0 else MIRRORED[node.op.id]
     offset = _offset(node.args[place]) or 0
     return frozenset((-offset % _IDS, (constant + _STEPS[op] - offset) % _IDS))
 

@@ -15,6 +15,7 @@ from vyre_foundation.ir.expr import Apply, Cast, Expr, Length, Literal, Load, Lo
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Let
 from vyre_foundation.ir.walk import postorder, statements
+from vyre_foundation.ops.compare import MIRRORED, NEGATED
 from vyre_foundation.validate.declared import mutable_locals
 from vyre_foundation.validate.facts import Interval
 from vyre_foundation.validate.intervals import COMPARED, apply
@@ -28,8 +29,6 @@ _MAX_NODES = 32
 
 # For each comparison that holds: which side is the lesser, and the gap; None: both are at most the other.
 _RELATIONS = {"lt": (0, 1, 1), "le": (0, 1, 0), "gt": (1, 0, 1), "ge": (1, 0, 0)}
-_NEGATED = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "ne": "eq", "eq": "ne"}
-_SWAPPED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "ne": "ne", "eq": "eq"}
 
 
 class Guards:
@@ -48,12 +47,12 @@ class Guards:
         known: set[tuple[Expr, Expr, int]] = set()
         for node, wanted in conjuncts(condition, truth):
             match node:
-                case Apply(op, (x, y)) if x.dtype.is_integer and op.id in _NEGATED:
-                    relation = op.id if wanted else _NEGATED[op.id]
+                case Apply(op, (x, y)) if x.dtype.is_integer and op.id in NEGATED:
+                    relation = op.id if wanted else NEGATED[op.id]
                     known.update(self._relations(relation, x, y))
                     if excludes_zero(relation, self._ranges.of(y)):
                         known.update(self._within(x))
-                    if excludes_zero(_SWAPPED[relation], self._ranges.of(x)):
+                    if excludes_zero(MIRRORED[relation], self._ranges.of(x)):
                         known.update(self._within(y))
                 case _ if wanted:
                     known.update(self._within(node))

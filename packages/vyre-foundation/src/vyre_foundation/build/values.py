@@ -161,7 +161,7 @@ _SIGNS = {
 }
 _REFLECTED = {
     **{sign: f"r{sign}" for sign in _SIGNS.values()},
-    "lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne",
+    **compare.MIRRORED,
 }
 # fmt: on
 

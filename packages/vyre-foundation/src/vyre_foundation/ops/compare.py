@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Mapping
 
 from vyre_foundation.dtype import DTYPES, FLOATS, NUMBERS, bool_, f32, i8, u8
 from vyre_foundation.ops.definition import Laws, Op, Result, at
@@ -34,3 +35,10 @@ IS_FINITE = Op("is_finite", 72, 1, FLOATS, _BOOL, lambda t, x: math.isfinite(x),
 # fmt: on
 
 ROWS = (EQ, NE, LT, LE, GT, GE, IS_NAN, IS_INF, IS_FINITE)
+
+MIRRORED: Mapping[str, str] = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+"""The comparison that gives the same with its operands exchanged."""
+NEGATED: Mapping[str, str] = {"eq": "ne", "ne": "eq", "lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
+"""The comparison that holds where this one does not. Of floats only `eq` and `ne`: others are all false with a NaN."""
+ORDERED = frozenset({"lt", "le", "gt", "ge"})
+"""The comparisons that say which operand is less."""

@@ -12,6 +12,7 @@ from typing import TypeGuard
 from vyre_foundation.dtype import bool_
 from vyre_foundation.ir.expr import Apply, Expr, Literal
 from vyre_foundation.ops import OPS
+from vyre_foundation.ops.compare import MIRRORED, NEGATED
 from vyre_foundation.optimize.dependence import Dependences
 from vyre_foundation.validate.facts import Interval
 
@@ -21,8 +22,6 @@ MAX_TERMS = 32
 MAX_KNOWN = 256
 """How many conditions are carried along; those beyond are ignored."""
 
-_NEGATED = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
-_MIRRORED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
 _FOLLOWS = {"lt": ("le", "ne"), "gt": ("ge", "ne"), "eq": ("le", "ge"), "le": (), "ge": (), "ne": ()}
 """What a comparison that holds implies, also for floats: one with a NaN does not hold, but `ne`."""
 
@@ -67,19 +66,19 @@ class Knowledge:
     def _compare(self, node: Apply, truth: bool, truths: dict[Expr, bool], bounds: dict[Expr, Interval]) -> None:
         """What else a comparison of two numbers decides."""
         op = node.op.id
-        if op not in _NEGATED:
+        if op not in NEGATED:
             return
         x, y = node.args
         if not truth and (x.dtype.is_integer or op in ("eq", "ne")):
-            op, truth = _NEGATED[op], True
+            op, truth = NEGATED[op], True
         for one in (op, *(_FOLLOWS[op] if truth else ())):
-            for told, a, b in ((one, x, y), (_MIRRORED[one], y, x)):
+            for told, a, b in ((one, x, y), (MIRRORED[one], y, x)):
                 truths[Apply(OPS[told], a, b)] = truth
                 if truth:
-                    truths[Apply(OPS[_NEGATED[told]], a, b)] = False
+                    truths[Apply(OPS[NEGATED[told]], a, b)] = False
         if truth and x.dtype.is_integer:
             self._bound(op, x, y, bounds)
-            self._bound(_MIRRORED[op], y, x, bounds)
+            self._bound(MIRRORED[op], y, x, bounds)
 
     def _bound(self, op: str, x: Expr, y: Expr, bounds: dict[Expr, Interval]) -> None:
         """Tighter bounds of `x`, where `x op y` holds; contradictions, in unreachable places, teach nothing."""
@@ -128,7 +127,7 @@ class Knowledge:
     def _decide(self, known: Known, node: Expr) -> bool | None:
         if isinstance(node, Literal) or node in known.truths:
             return bool(node.bits) if isinstance(node, Literal) else known.truths[node]
-        if not isinstance(node, Apply) or node.op.id not in _NEGATED or not node.args[0].dtype.is_integer:
+        if not isinstance(node, Apply) or node.op.id not in NEGATED or not node.args[0].dtype.is_integer:
             return None
         x, y = (self.interval(a, known.bounds) for a in node.args)
         return compared(node.op.id, x, y)

@@ -14,10 +14,8 @@ from vyre_foundation.ir.expr import Apply, Cast, Expr, Length, Literal, Load, Lo
 from vyre_foundation.ir.stmt import Assign, Atomic, Body, Continue, For, If, Let, Return, Stmt, Store
 from vyre_foundation.ir.walk import bodies, expressions, postorder, statements
 from vyre_foundation.ops import OPS
+from vyre_foundation.ops.compare import MIRRORED, NEGATED, ORDERED
 from vyre_foundation.validate.declared import declared_locals
-
-_GREATER = {"gt": "lt", "ge": "le"}
-_NEGATED = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
 
 
 @dataclass(slots=True)
@@ -119,7 +117,7 @@ class _Finder:
             a, b = self._extents.exact(x), self._extents.exact(y)
             if a is None or b is None or not (is_needed or _moves(a) or _moves(b)):
                 continue
-            op = node.op.id if wanted else _NEGATED[node.op.id]
+            op = node.op.id if wanted else NEGATED[node.op.id]
             claims = _possible([*a.needs, *b.needs, _always(op, a, b)])
             if claims is not None:
                 self._accept(claims)
@@ -188,14 +186,14 @@ def _only_leaves(body: Body) -> bool:
 def _comparisons(condition: Expr, truth: bool) -> Iterator[tuple[Apply, bool]]:
     """The comparisons that all have to give what they are listed with."""
     for node, wanted in conjuncts(condition, truth):
-        if isinstance(node, Apply) and node.op.id in _NEGATED:
+        if isinstance(node, Apply) and node.op.id in ORDERED:
             yield node, wanted
 
 
 def _always(op: str, a: Extent, b: Extent) -> Less:
     """``a op b`` for all values."""
-    if op in _GREATER:
-        op, a, b = _GREATER[op], b, a
+    if op in ("gt", "ge"):
+        op, a, b = MIRRORED[op], b, a
     return Less(a.high, b.low if op == "lt" else b.low.shifted(1))
 
 

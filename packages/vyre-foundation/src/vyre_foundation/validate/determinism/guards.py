@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from vyre_foundation.ir.expr import Apply, Expr, Local
 from vyre_foundation.ir.stmt import For, Let
+from vyre_foundation.ops.compare import MIRRORED, NEGATED
 from vyre_foundation.validate.determinism.forms import Polynomials
 from vyre_foundation.validate.facts import Interval
 from vyre_foundation.validate.outline import Place
@@ -28,9 +29,6 @@ class PathCondition:
 
 
 EVERYWHERE = PathCondition()
-
-_NEGATED = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
-_MIRRORED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
 
 
 class PathConditions:
@@ -55,10 +53,10 @@ class PathConditions:
                     work.append((expr.args[0], not truth))
                 case Apply() if expr.op.id == ("and" if truth else "or"):
                     work += [(a, truth) for a in expr.args]
-                case Apply() if expr.op.id in _NEGATED and expr.args[0].dtype.is_integer:
-                    relation = expr.op.id if truth else _NEGATED[expr.op.id]
+                case Apply() if expr.op.id in NEGATED and expr.args[0].dtype.is_integer:
+                    relation = expr.op.id if truth else NEGATED[expr.op.id]
                     guard = self._related(guard, relation, *expr.args)
-                    guard = self._related(guard, _MIRRORED[relation], *reversed(expr.args))
+                    guard = self._related(guard, MIRRORED[relation], *reversed(expr.args))
         return guard
 
     def inside(self, guard: PathCondition, loop: For) -> PathCondition:
