@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from vyre_foundation import dtype as types
-from vyre_foundation.dtype import DTYPES, FLOATS, INTEGERS, NUMBERS, DType, dtype, dtype_of_tag
+from vyre_foundation.dtype import DTYPES, FLOATS, INTEGERS, NUMBERS, DType, bool_, dtype, dtype_of_tag, u32
+from vyre_foundation.errors import TypeMismatch
 
 every_type = pytest.mark.parametrize("t", DTYPES)
 
@@ -56,3 +57,17 @@ def test_unknown_types() -> None:
         dtype("u128")
     with pytest.raises(KeyError):
         dtype_of_tag(14)
+
+
+@pytest.mark.parametrize("axes", [slice(None), "n", (slice(None), slice(None)), 4], ids=str)
+def test_a_type_has_no_axes(axes: object) -> None:
+    """Other compilers for Python write arrays so."""
+    with pytest.raises(TypeMismatch, match=r"^the type u32 has no axes\. Fix: write vy\.Array\[vy\.u32, 'n'\] for an"):
+        u32[axes]  # type: ignore[index]
+    with pytest.raises(TypeMismatch, match=r"write vy\.Array\[vy\.bool_, 'n'\]"):
+        bool_[axes]  # type: ignore[index]
+
+
+def test_a_type_is_not_iterable() -> None:
+    with pytest.raises(TypeError, match="not iterable"):
+        iter(u32)  # type: ignore[call-overload]

@@ -438,9 +438,19 @@ def no_annotation(x):
 29: got Python's type float, expected one that says its width
 def annotation_of_python(x: float):
                             ^^^^^
-Fix: use f32 or f64
+Fix: use f32 or f64; an array is vy.Array[vy.f32, 'n']
 """)
 def annotation_of_python(x: float):
+    pass
+
+
+@case("""
+28: got the type ndarray, expected a type
+def annotation_of_numpy(x: np.ndarray):
+                           ^^^^^^^^^^
+Fix: use one of bool_, u8, u16, u32, u64, i8, i16, i32, i64, f16, bf16, f32, f64, or NumPy's type of one; an array is vy.Array[vy.f32, 'n']
+""")  # noqa: E501
+def annotation_of_numpy(x: np.ndarray):
     pass
 
 

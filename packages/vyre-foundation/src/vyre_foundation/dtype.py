@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from vyre_foundation.errors import TypeMismatch
+
 
 class Kind(Enum):
     """What the bits of a type mean."""
@@ -70,6 +72,13 @@ class DType:
 
         def __call__(self, x: Any, /) -> Any:
             """Give a value of this type: ``u32(1)`` of a number, ``u32(x)`` converts a value as `Value.cast` does."""
+
+    else:  # for type checkers a type has no elements at all
+        __iter__ = None  # without this, Python would iterate by calling `__getitem__`
+
+        def __getitem__(self, axes):
+            name = "bool_" if self.kind is Kind.BOOL else self.name
+            raise TypeMismatch(f"the type {name} has no axes", fix=f"write vy.Array[vy.{name}, 'n'] for an array")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return dtype, (self.name,)

@@ -206,10 +206,11 @@ def _type(source: FunctionSource, node: ast.expr, given: Any) -> ArrayType | Sca
     if isinstance(given, (StructType, VectorType)):
         fix = f"pass an array of one element, vy.Array[{given.__name__}, 1], and take its element [0]"
         raise source.error(node, f"a {given.__name__} is a parameter of a kernel, which takes numbers and arrays", fix)
-    return ScalarType(_dtype(source, node, given))
+    return ScalarType(_dtype(source, node, given, "; an array is vy.Array[vy.f32, 'n']"))
 
 
-def _dtype(source: FunctionSource, node: ast.expr, given: Any) -> DType | TypeVar:
+def _dtype(source: FunctionSource, node: ast.expr, given: Any, otherwise: str = "") -> DType | TypeVar:
+    """The type that an annotation names. `otherwise`: what a message says besides about what can be written."""
     if isinstance(given, TypeVar):
         if not given.__constraints__ or not all(isinstance(c, DType) for c in given.__constraints__):
             fix = f"write TypeVar({given.__name__!r}, vy.f32, vy.f64), with all types for which the kernel is meant"
@@ -218,4 +219,4 @@ def _dtype(source: FunctionSource, node: ast.expr, given: Any) -> DType | TypeVa
     try:
         return dtype_of(given)
     except BuildError as error:
-        raise source.error(node, error.message, error.fix) from None
+        raise source.error(node, error.message, error.fix + otherwise) from None
