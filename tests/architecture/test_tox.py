@@ -30,9 +30,8 @@ def test_the_oracles_are_mpfr_and_the_dialect_of_elementary_functions() -> None:
 
 
 def test_jobs_run_every_shard_of_the_cases_of_which_one_environment_runs_a_part() -> None:
-    (default,) = re.findall(r"--shard \{env:SHARD:(\d+/\d+)\}", read()["testenv:conform-all"]["commands"])
-    total = int(default.partition("/")[2])
+    assert re.search(r"--shard \{env:SHARD:1/\d+\}", read()["testenv:conform-all"]["commands"])
     jobs = (ROOT / ".github" / "workflows" / "ci.yml").read_text("utf-8")
     shards = re.findall(r'python: "[\d.]+", shard: "(\d+/\d+)"', jobs)
-    assert sorted(shards) == [f"{n}/{total}" for n in range(1, total + 1)]
+    assert sorted(shards) == [f"{n}/{len(shards)}" for n in range(1, len(shards) + 1)]
     assert "SHARD: ${{ matrix.shard }}" in jobs
