@@ -7,11 +7,14 @@ import pytest
 
 from vyre_driver.plan.cost import ATOMIC, OPS, ROUND, WORST_NS, WORST_SLOW_NS, estimate
 from vyre_driver.plan.launch import plan_launch
+from vyre_driver.plan.launch_ranges import LaunchRanges
 from vyre_driver.policy.queue import LONGEST_BLOCKING
 from vyre_foundation import functions
 from vyre_foundation.build import program
 from vyre_foundation.dtype import f32, u8, u32, u64
+from vyre_foundation.ir.expr import Expr
 from vyre_foundation.ir.program import Program
+from vyre_foundation.ir.stmt import Let
 
 
 def cost_of(source: Program, *lengths: int, **config: object):
@@ -204,6 +207,28 @@ def test_a_counter_makes_whole_steps() -> None:
         with p.range(0, 6, step=4) as i, p.range(0, i) as j:  # i is 0 or 4
             out[0] = j
     assert cost_of(p.build(), 4).units == 2 * (4 * ROUND_UNITS + ROUND)
+
+
+def test_only_what_bounds_loops_is_asked_for_its_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a program such as SHA-256 the bounds of all locals take longer than all else of a first dispatch."""
+    asked: list[Expr] = []
+    of = LaunchRanges.of
+    monkeypatch.setattr(LaunchRanges, "of", lambda ranges, root: asked.append(root) or of(ranges, root))
+    with program("rounds", workgroup_size=64) as p:
+        x = p.read("x", u32)
+        out = p.write("out", u32, like=x)
+        total = p.var(x[0])
+        stop = p.let((x[1] & 7) + 1)
+        for n in range(100):
+            value = p.let(x[n] + total)
+            total ^= value
+            total += value
+        with p.range(0, stop):
+            total += total >> 1
+        out[p.global_id(0)] = total
+    assert len(p.build().of(Let)) == 101
+    assert not cost_of(p.build(), 4 * 64).is_certain
+    assert len(asked) == 3  # the value of `stop`, and both ends of the loop
 
 
 def test_long_chains_take_linear_time() -> None:

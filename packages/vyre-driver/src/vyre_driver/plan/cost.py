@@ -9,7 +9,7 @@ that it has measured.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 
 from vyre_driver.plan.launch import LaunchPlan
@@ -17,6 +17,7 @@ from vyre_driver.plan.launch_ranges import LaunchRanges
 from vyre_foundation.dtype import bf16, f16, f64, i64, u64
 from vyre_foundation.ir.buffer import Buffer, Memory
 from vyre_foundation.ir.expr import Apply, Call, Cast, Expr, Load, Local, Select
+from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Atomic, Barrier, Body, For, If, Let, Region, Stmt, Store, Subgroup
 from vyre_foundation.ir.walk import expressions, postorder, statements
 from vyre_foundation.validate.ranges import counted
@@ -130,6 +131,7 @@ class _Count:
     def __init__(self, plan: LaunchPlan, *weights: Weights) -> None:
         self._weights = weights
         self._ranges = LaunchRanges(plan)
+        self._bounding = _bounding(plan.program)
         self._evaluated: set[Expr] = set()
         self._lets: dict[str, Expr] = {}
         self.is_certain = True
@@ -147,7 +149,7 @@ class _Count:
 
     def _of_statement(self, stmt: Stmt) -> list[float]:
         match stmt:
-            case Let(name, value) if value.dtype.is_integer:
+            case Let(name, value) if name in self._bounding and value.dtype.is_integer:
                 self._lets[name] = value
                 self._ranges.learn(name, self._ranges.of(value))
             case Store(buffer):
@@ -196,6 +198,15 @@ class _Count:
         while isinstance(node, Local) and node.name in self._lets:
             node = self._lets[node.name]
         return node
+
+
+def _bounding(program: Program) -> Set[str]:
+    """The locals that the bounds of loops are made of. What others can be is not asked, which would take long."""
+    names, seen = set[str](), set[Expr]()
+    for stmt in reversed(program.statements):  # a local is declared before it is read
+        if isinstance(stmt, For) or (isinstance(stmt, Let) and stmt.name in names):
+            names |= {node.name for node in postorder(expressions(stmt), seen) if isinstance(node, Local)}
+    return names
 
 
 def _of_expression(node: Expr) -> float:
