@@ -204,8 +204,8 @@ def test_out_and_dtype():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda x: va.sum([1, 2]), r"got a list, expected an array\. Fix: pass a NumPy array"),
-        (lambda x: va.sum(np.ma.array(x)), "got a MaskedArray"),
+        (lambda x: va.sum([1, 2]), r"got list, expected an array\. Fix: pass a NumPy array"),
+        (lambda x: va.sum(np.ma.array(x)), "got MaskedArray"),
         (lambda x: va.sum(x.astype(complex)), r"got complex128, expected a type of the language\. Fix: use one of"),
         (lambda x: va.sum(x.astype(">f4")), "got >f4"),
         (lambda x: va.sum(x, 2), "got 2, expected an axis from -2 to 1"),

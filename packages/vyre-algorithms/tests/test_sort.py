@@ -92,7 +92,7 @@ def test_a_comparison(backend, size):
         (lambda x: va.sort(x, before=3), r"got int, expected a function of values\. Fix: pass lambda a, b: a < b"),
         (lambda x: va.sort(x.reshape(1, 3), before=by_magnitude), "expected an array with one axis"),
         (lambda x: va.sort_pairs(x, x[1:]), r"got the shape \(2,\), expected 3 elements on the first axis"),
-        (lambda x: va.argsort("abc"), "got a str, expected an array"),
+        (lambda x: va.argsort("abc"), "got str, expected an array"),
     ],
 )
 def test_refusals(call, message):

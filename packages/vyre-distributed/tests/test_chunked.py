@@ -188,6 +188,8 @@ def test_what_does_not_fit_is_refused_before_anything_runs() -> None:
         vd.map_blocks(scaled(), x, 3)
     with pytest.raises(InvalidInput, match="got 1, expected 2 arrays in binding order"):
         vd.map_blocks(scaled(), x.astype(np.uint32))
+    with pytest.raises(InvalidInput, match=r"argument 'factor': got 4294967296, expected a value of u32"):
+        vd.map_blocks(scaled(), x.astype(np.uint32), np.int64(2**32))
     with pytest.raises(InvalidInput, match=r"got none among the arrays, expected a dask\.array"):
         vd.map_blocks(scaled(), np.zeros(10, np.uint32), 3)
     with pytest.raises(InvalidInput, match=r"got ndarray, expected a dask\.array"):

@@ -32,7 +32,7 @@ CATALOGUE = [
     (1006, errors.InvalidProgram("p", [FINDING]),
      "program 'p': not valid, 1 finding\nV001 body[0]: the name is taken. Fix: rename it"),
     (1007, errors.InvalidInput("a", needed="8 bytes", got="6 bytes"),
-     "buffer 'a': got 6 bytes, expected 8 bytes. Fix: pass a buffer that matches the program's declaration"),
+     "argument 'a': got 6 bytes, expected 8 bytes. Fix: pass a buffer that matches the program's declaration"),
     (1008, errors.OutputLimitExceeded(10, 8),
      "the outputs take 10 bytes, max_output_bytes allows 8. Fix: raise max_output_bytes, or dispatch less"),
     (1009, errors.DispatchTimeout(0.5, "the kernels", backend="mine"),

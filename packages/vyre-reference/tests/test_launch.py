@@ -81,9 +81,9 @@ def test_workgroup_override(run):
 def test_memory_that_does_not_fit_the_plan(evaluate):
     plan = plan_launch(doubled(), [16])
     good = host_memory(plan, [memoryview(bytes(16))], {})
-    with pytest.raises(InvalidInput, match=r"^buffer 'out': got 15 bytes, expected 16 bytes"):
+    with pytest.raises(InvalidInput, match=r"^argument 'out': got 15 bytes, expected 16 bytes"):
         evaluate(plan, {**good, "out": bytearray(15)})
-    with pytest.raises(InvalidInput, match=r"^buffer 'a': got nothing, expected 16 bytes"):
+    with pytest.raises(InvalidInput, match=r"^argument 'a': got nothing, expected 16 bytes"):
         evaluate(plan, {"out": bytearray(16)})
     with pytest.raises(InvalidInput, match="got read-only memory, expected memory that can be written"):
         evaluate(plan, {**good, "a": bytes(16)})

@@ -358,7 +358,7 @@ def test_run_with_a_missing_input_names_it_and_writes_nothing(
     out = tmp_path / "out.npy"
     result = invoke("run", xor, "--input", f"a={arrays[0]}", "--output", f"out={out}", "--backend", "reference")
     assert result.exit_code == 2
-    assert "buffer 'b'" in result.stderr
+    assert "argument 'b'" in result.stderr
     assert not out.exists()
 
 

@@ -385,7 +385,7 @@ def test_a_graph_is_run_over_files(file: Path, suffix: str) -> None:
 def test_wrong_uses_end_with_what_to_do(file: Path) -> None:
     x = f"x={file.with_name('x.npy')}"
     for arguments, code, text in (
-        (("run", file), 2, "got nothing, expected an array of 4 u32 --> buffer 'x'"),
+        (("run", file), 2, "got nothing, expected an array of 4 u32 --> argument 'x'"),
         (("run", file, "--input", x, "--output", "z=z.npy"), 2, "there is no output 'z', only y"),
         (("show", file.with_name("x.npy")), 2, "expected b'VYRG'"),
     ):

@@ -501,15 +501,15 @@ def product(a: vy.f32, x: vy.Array[vy.f32, "n"], y: vy.Array[vy.f32, "n", 2]) ->
 
 ONES, PAIRS = np.ones(3, np.float32), np.ones((3, 2), np.float32)
 CALLS = [
-    ((1, ONES[:2], PAIRS), {}, ("buffer 'y': got 3 in the shape (3, 2), expected n = 2 elements, as 'x' has. "
+    ((1, ONES[:2], PAIRS), {}, ("argument 'y': got 3 in the shape (3, 2), expected n = 2 elements, as 'x' has. "
      "Fix: pass arrays whose shapes agree with the declarations")),
-    ((1, ONES, PAIRS[:, :1]), {}, ("buffer 'y': got (3, 1), expected the shape f32[n, 2]. "
+    ((1, ONES, PAIRS[:, :1]), {}, ("argument 'y': got (3, 1), expected the shape f32[n, 2]. "
      "Fix: pass an array of the declared shape")),
-    ((1, PAIRS, PAIRS), {}, ("buffer 'x': got one of shape (3, 2), expected an array of one axis. "
+    ((1, PAIRS, PAIRS), {}, ("argument 'x': got one of shape (3, 2), expected an array of one axis. "
      "Fix: pass an array of the declared shape, or reshape it")),
-    ((1, [1.0], PAIRS), {}, ("buffer 'x': got list, expected an array. "
+    ((1, [1.0], PAIRS), {}, ("argument 'x': got list, expected an array. "
      "Fix: pass a NumPy array, as in numpy.asarray(…, 'float32')")),
-    ((1, ONES.astype(np.float64), PAIRS), {}, ("buffer 'x': got one of float64, expected an array of float32. "
+    ((1, ONES.astype(np.float64), PAIRS), {}, ("argument 'x': got one of float64, expected an array of float32. "
      "Fix: convert it with .astype('float32'), or declare the buffer with its type")),
     ((1, ONES), {}, "y: got none, expected a value for each input. Fix: pass 'y'"),
     ((1, ONES, PAIRS), {"z": 1}, ("z: got a name that the kernel has no parameter of, expected one of a, x, y. "

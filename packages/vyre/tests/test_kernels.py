@@ -307,7 +307,7 @@ def test_numbers_are_lengths_of_axes_of_their_names() -> None:
     with pytest.raises(vy.VyreError, match=r"'x': got 2 in the shape \(2,\), expected n = 3 elements, as the number"):
         run(first, 3, np.uint32([5, 6]), 3)
     for wrong in (-1, 2**32, 1.5, None, np.zeros(2, np.uint32)):
-        with pytest.raises(vy.VyreError, match=r"buffer 'h': got .*, expected .* length of an axis.* Fix: pass"):
+        with pytest.raises(vy.VyreError, match=r"argument 'h': got .*, expected .* length of an axis.* Fix: pass"):
             run(table, wrong, 1)
 
 
@@ -415,7 +415,7 @@ def test_results_go_to_the_memory_of_the_caller() -> None:
     with pytest.raises(vy.VyreError) as error:
         run(life, cells, np.ones((3, 2), np.uint8))
     assert str(error.value) == (
-        "buffer 'out': got one of uint8, (3, 2), expected an array of uint8 of the shape (3, 3). "
+        "argument 'out': got one of uint8, (3, 2), expected an array of uint8 of the shape (3, 3). "
         "Fix: pass such an array, or leave it out"
     )
 

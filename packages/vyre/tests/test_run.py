@@ -87,13 +87,13 @@ def test_an_unknown_backend_says_what_there_is() -> None:
 
 
 def test_a_missing_input_is_named(operands: tuple[np.ndarray, np.ndarray]) -> None:
-    with pytest.raises(ValueError, match=r"buffer 'b': got nothing, expected an array of u32\. Fix: "):
+    with pytest.raises(ValueError, match=r"argument 'b': got nothing, expected an array of u32\. Fix: "):
         vy.run(xor_program(), a=operands[0], backend="reference")
 
 
 def test_an_input_of_another_type_is_named(operands: tuple[np.ndarray, np.ndarray]) -> None:
     a, b = operands
-    with pytest.raises(ValueError, match=r"buffer 'b': got one of int64, expected an array of uint32\. Fix: convert"):
+    with pytest.raises(ValueError, match=r"argument 'b': got one of int64, expected an array of uint32\. Fix: convert"):
         vy.run(xor_program(), a=a, b=b.astype(np.int64), backend="reference")
 
 
@@ -174,7 +174,7 @@ MISTAKES = {
         lambda g, x: vy.run(g, a=x, b=x, invocations=1, config=vy.DispatchConfig(grid_override=(1, 1, 1))),
         "invocations: got both",
     ),
-    "a list": (lambda g, x: vy.run(g, a=[1], b=x), r"buffer 'a': got list, .*numpy\.asarray\(…, 'uint32'\)"),
+    "a list": (lambda g, x: vy.run(g, a=[1], b=x), r"argument 'a': got list, .*numpy\.asarray\(…, 'uint32'\)"),
     "text as timeout": (lambda g, x: vy.DispatchConfig(timeout="1"), "timeout: got '1', expected a number of seconds"),
     "a number as label": (lambda g, x: vy.DispatchConfig(label=3), "label: got 3, expected a string or None"),
     "text as preference": (

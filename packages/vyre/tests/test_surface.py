@@ -54,10 +54,13 @@ def test_names_of_the_language_take_arrays(name: str) -> None:
         assert function(x[0], x[1]) == algorithm(x[0], x[1], backend="reference") == 13
     else:
         assert function(x) == algorithm(x) == getattr(x, name)()
+        assert function(np.float32(3)) == algorithm(np.float32(3)) == 3
+        with pytest.raises(vyre.VyreError, match=r"got float, expected an array\. Fix: pass a NumPy array"):
+            function(3.0)
         assert (
             function(x, 0).tolist() == function(vyre.array(x), axis=0).numpy().tolist() == getattr(x, name)(0).tolist()
         )
-    with pytest.raises(vyre.VyreError, match=r"got a list, expected an array\. Fix: pass a NumPy array"):
+    with pytest.raises(vyre.VyreError, match=r"got list, expected an array\. Fix: pass a NumPy array"):
         function([1, 2], [3, 4])
 
 

@@ -38,7 +38,7 @@ def array_of(value: object, name: str = "x") -> Array:
         isinstance(value, np.ndarray) or hasattr(value, "__dlpack__") or hasattr(value, "__array_interface__")
     ):
         fix = "pass a NumPy array, which carries a type: numpy.asarray(…)"
-        raise InvalidInput(name, needed="an array", got=f"a {type(value).__name__}", fix=fix)
+        raise InvalidInput(name, needed="an array", got=type(value).__name__, fix=fix)
     else:
         array = np.asarray(value) if hasattr(value, "__array_interface__") else np.from_dlpack(value)  # type: ignore[arg-type]
     if array.size >= MOST:
@@ -171,7 +171,7 @@ def delivered(result: Array, out: object) -> Array:
         return result if result.ndim or type(result) is not np.ndarray else result[()]
     if not isinstance(out, _ARRAYS) or out.shape != result.shape or type_of(out) != type_of(result):
         is_array = isinstance(out, _ARRAYS)
-        got = f"{type_of(out, 'out')} {out.shape}" if is_array else f"a {type(out).__name__}"  # type: ignore[attr-defined]
+        got = f"{type_of(out, 'out')} {out.shape}" if is_array else type(out).__name__  # type: ignore[attr-defined]
         fix = "pass an array of that type and shape"
         raise InvalidInput("out", needed=f"an array of {type_of(result)} {result.shape}", got=got, fix=fix)
     if isinstance(out, np.ndarray):

@@ -14,10 +14,12 @@ import numpy.typing as npt
 
 from vyre_distributed.worker import decoded, local_backend
 from vyre_driver.backend.config import DEFAULT_CONFIG
+from vyre_driver.backend.typed import number_bytes
 from vyre_driver.errors import InvalidInput, InvalidLaunch
 from vyre_driver.plan.axes import given_shapes, shaped_launch
 from vyre_driver.plan.launch import validated
 from vyre_driver.plan.programs import HasProgram
+from vyre_foundation.build.arguments import number
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.shapes import LAUNCH_SHAPE, Shapes
@@ -125,8 +127,9 @@ def in_one_chunk(x: da.Array, axis: int) -> da.Array:
 
 
 def _constant(buffer: Buffer, value: object) -> Array:
-    if isinstance(value, (bool, int, float)):
-        return np.array([value], buffer.dtype.numpy)
+    found = number(value)
+    if found is not None:
+        return number_bytes(buffer, found).view(buffer.dtype.numpy)
     if not isinstance(value, np.ndarray) or value.dtype != buffer.dtype.numpy:
         got = f"one of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
         raise InvalidInput(buffer.name, needed=f"a number, or an array of {buffer.dtype}", got=got)

@@ -132,18 +132,18 @@ class InvalidProgram(BackendError, facts.InvalidProgram):
 
 
 class InvalidInput(BackendError, ValueError):
-    """A buffer of the caller does not fit the program's declaration; nothing has touched the device."""
+    """An array or another argument of the caller does not fit what was declared; nothing has touched the device."""
 
     number = 1007
     remedy = "pass a buffer that matches the program's declaration"
 
     def __init__(self, buffer: str, *, needed: str, got: str, fix: str = "") -> None:
-        place = f"buffer {buffer!r}"
+        place = f"argument {buffer!r}"
         super().__init__(f"got {got}, expected {needed}", fix=fix, where=place, buffer=buffer, needed=needed, got=got)
 
     @property
     def buffer(self) -> str:
-        """The buffer's name in the program, or its role and position, such as ``input 0``."""
+        """The name of the buffer or argument, or a role and position, such as ``input 0``."""
         return str(self.fields["buffer"])
 
     @property

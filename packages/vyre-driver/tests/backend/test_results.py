@@ -75,7 +75,7 @@ def test_a_target_must_be_writable() -> None:
 
 def test_inputs_are_named_by_position() -> None:
     assert [bytes(view) for view in borrowed_input_slices([b"a", bytearray(b"b")])] == [b"a", b"b"]
-    with pytest.raises(InvalidInput, match="buffer 'input 1'"):
+    with pytest.raises(InvalidInput, match="argument 'input 1'"):
         borrowed_input_slices([b"a", 2])  # type: ignore[list-item]
 
 

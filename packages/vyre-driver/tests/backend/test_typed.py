@@ -11,7 +11,7 @@ from vyre_driver.errors import InvalidInput, InvalidLaunch
 from vyre_driver.plan.launch import LaunchPlan
 from vyre_driver.testing.mock import MockBackend
 from vyre_foundation.build import program
-from vyre_foundation.dtype import DTYPES, DType, f32, u32
+from vyre_foundation.dtype import DTYPES, DType, f32, f64, u32
 from vyre_foundation.ir.buffer import LengthOf
 from vyre_foundation.ir.program import Program
 
@@ -137,11 +137,11 @@ def test_the_remedy_is_one_that_the_array_has(value: object, fix: str) -> None:
 def test_names_are_the_program_s() -> None:
     with pytest.raises(InvalidInput) as caught:
         BACKEND.dispatch_arrays(copying(u32), {"a": np.zeros(1, np.uint32), "b": np.zeros(1, np.uint32)})
-    assert str(caught.value).startswith("buffer 'b': got a name that the program has no input of, expected one of a.")
+    assert str(caught.value).startswith("argument 'b': got a name that the program has no input of, expected one of a.")
     with pytest.raises(InvalidInput) as caught:
         BACKEND.dispatch_arrays(copying(u32), {})
     assert str(caught.value) == (
-        "buffer 'a': got nothing, expected an array of u32. Fix: pass an array for every input of the program"
+        "argument 'a': got nothing, expected an array of u32. Fix: pass an array for every input of the program"
     )
 
 
@@ -149,7 +149,7 @@ def test_names_are_the_program_s() -> None:
 def test_parts_of_elements_are_no_array(output_range: tuple[int, int]) -> None:
     p = program("parts")
     p.write("out", u32, 4, output_range=output_range)
-    with pytest.raises(InvalidInput, match=r"buffer 'out': got the bytes . … 6, expected an output range of whole"):
+    with pytest.raises(InvalidInput, match=r"argument 'out': got the bytes . … 6, expected an output range of whole"):
         BACKEND.dispatch_arrays(p.build(), {})
 
 
@@ -171,16 +171,25 @@ def give(plan: LaunchPlan, memory: Mapping[str, memoryview]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("dtype", "number"), [(f32, 2.5), (f32, 7), (u32, 7), (u32, 7.0), (u32, True), (f32, np.float64(0.1))]
-)
+    ("dtype", "number"),
+    [
+        (f32, 2.5), (f32, 7), (u32, 7), (u32, 7.0), (u32, True), (f32, np.float64(0.1)), (u32, np.int64(7)),
+        (u32, np.float32(7)), (f64, np.float32(0.1)), (f32, ml_dtypes.bfloat16(2.5)), (u32, np.True_),
+    ],
+)  # fmt: skip
 def test_a_number_is_a_uniform_of_one_element(dtype: DType, number: float) -> None:
     out = MockBackend(give).dispatch_arrays(scaling(dtype, 1), {"by": number})["out"]
     assert out.tolist() == [np.dtype(dtype.numpy).type(number)]
 
 
-@pytest.mark.parametrize(("count", "number"), [(1, 0.5), (1, -1), (1, 2**32), (None, 7), (2, 7), (1, "7")])
+@pytest.mark.parametrize(
+    ("count", "number"),
+    [
+        (1, 0.5), (1, -1), (1, 2**32), (None, 7), (2, 7), (1, "7"), (1, None), (1, [7]), (1, np.int64(-1)),
+    ],
+)  # fmt: skip
 def test_other_numbers_are_refused(count: int | None, number: object) -> None:
-    with pytest.raises(InvalidInput, match=r"buffer 'by': got .*, expected .* u32\. Fix: "):
+    with pytest.raises(InvalidInput, match=r"argument 'by': got .*, expected .* u32\. Fix: "):
         MockBackend(give).dispatch_arrays(scaling(u32, count), {"by": number})
 
 

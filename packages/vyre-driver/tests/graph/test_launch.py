@@ -239,10 +239,10 @@ def test_a_graph_that_was_closed_or_whose_device_was_opened_again_says_so(backen
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({}, "buffer 'x': got nothing, expected an array of 100 u32"),
-        ({"x": X, "z": X}, "buffer 'z': got a name that the graph has no input of, expected one of x"),
-        ({"x": X.astype(np.int32)}, "buffer 'x': got one of int32, expected an array of uint32"),
-        ({"x": X[:99]}, "buffer 'x': got 99 elements, expected 100 elements of u32"),
+        ({}, "argument 'x': got nothing, expected an array of 100 u32"),
+        ({"x": X, "z": X}, "argument 'z': got a name that the graph has no input of, expected one of x"),
+        ({"x": X.astype(np.int32)}, "argument 'x': got one of int32, expected an array of uint32"),
+        ({"x": X[:99]}, "argument 'x': got 99 elements, expected 100 elements of u32"),
     ],
 )
 def test_inputs_that_do_not_fit_are_refused_by_the_call(

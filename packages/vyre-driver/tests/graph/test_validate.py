@@ -153,7 +153,7 @@ def call_onto_its_input(g: GraphRecorder) -> None:
         (call_unbound, "G003", "graph 'callee' got no range for 'x'"),
         (another_type, "G004", "'x' got a range of f32, expected u32"),
         (output_of_another_length, "G005", "'out' got 5 elements, expected 4 by the program's rules"),
-        (input_of_another_length, "G005", "buffer 'x': got 12 bytes, expected 16 bytes"),
+        (input_of_another_length, "G005", "argument 'x': got 12 bytes, expected 16 bytes"),
         (copy_of_another_length, "G005", "got 4 elements of u32 for 5 of u32"),
         (copy_of_fewer_bytes, "G005", "got 4 elements of f16 for 4 of u32"),
         (call_of_another_length, "G005", "'x' got 5 elements, expected 4"),

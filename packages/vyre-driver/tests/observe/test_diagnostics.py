@@ -97,7 +97,7 @@ def test_an_error_without_a_program() -> None:
     (found,) = diagnose(InvalidInput("a", needed="8 bytes", got="6 bytes"))
     assert render(found) == (
         "error[E1007]: got 6 bytes, expected 8 bytes\n"
-        "  --> buffer 'a'\n"
+        "  --> argument 'a'\n"
         "   = Fix: pass a buffer that matches the program's declaration"
     )
 

@@ -60,7 +60,7 @@ def test_sizes_are_known_where_they_are_declared_or_given(all_roles: Program) ->
     given = BindingPlan.from_input_lengths(all_roles, [6, 4, 20])
     assert {b.name: b.element_count for b in given.inputs} == {"r": 3, "u": 1, "rw": 5}
     assert [b.alignment for b in given.inputs] == [2, 4, 4]
-    with pytest.raises(InvalidInput, match="buffer 'r': got 5 bytes"):
+    with pytest.raises(InvalidInput, match="argument 'r': got 5 bytes"):
         BindingPlan.from_input_lengths(all_roles, [5, 4, 20])
 
 

@@ -80,7 +80,7 @@ def test_order_and_ranges_of_inputs_and_outputs() -> None:
 def test_an_output_range_must_be_there() -> None:
     p = program("p", 8)
     p.read_write("rw", u32, output_range=(4, 12))
-    with pytest.raises(InvalidInput, match="buffer 'rw': got 8 bytes, expected at least the 12 bytes of its output"):
+    with pytest.raises(InvalidInput, match="argument 'rw': got 8 bytes, expected at least the 12 bytes of its output"):
         plan_launch(p.build(), [8])
 
 
@@ -161,7 +161,7 @@ def test_words_that_are_not_there() -> None:
 
 
 def test_a_plan_needs_the_words() -> None:
-    with pytest.raises(InvalidInput, match="buffer 'words': got a plan without them"):
+    with pytest.raises(InvalidInput, match="argument 'words': got a plan without them"):
         plan_launch(indirect(), [0, 16])
 
 

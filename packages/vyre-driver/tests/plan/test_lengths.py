@@ -49,7 +49,7 @@ def test_a_rule_cannot_take_away_what_is_not_there() -> None:
     with pytest.raises(InvalidInput) as caught:
         lengths(p, 0)
     assert str(caught.value) == (
-        "buffer 'rows': got -1 elements by the rule of its length, expected a longer 'row_starts'. "
+        "argument 'rows': got -1 elements by the rule of its length, expected a longer 'row_starts'. "
         "Fix: pass at least as many elements as the rule takes away"
     )
 
@@ -125,7 +125,7 @@ def test_an_input_with_a_rule_must_follow_it() -> None:
     a = p.read("a", u8)
     p.read("b", u8, like=a)
     assert lengths(p, 3, 3) == {"a": 3, "b": 3}
-    with pytest.raises(InvalidInput, match="buffer 'b': got 4 elements, expected 3 elements, as 'a' has 3"):
+    with pytest.raises(InvalidInput, match="argument 'b': got 4 elements, expected 3 elements, as 'a' has 3"):
         lengths(p, 3, 4)
 
 
@@ -133,5 +133,5 @@ def test_a_derived_length_must_fit_too() -> None:
     p = builder()
     p.read("a", u8)
     p.write("out", u8, LengthOf("a", 2**31))
-    with pytest.raises(InvalidInput, match="buffer 'out': got 4294967296 elements, expected at most 4294967295"):
+    with pytest.raises(InvalidInput, match="argument 'out': got 4294967296 elements, expected at most 4294967295"):
         lengths(p, 2)

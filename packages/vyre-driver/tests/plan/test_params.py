@@ -23,7 +23,7 @@ def test_words_are_the_counts_in_the_order_of_the_names() -> None:
 @pytest.mark.parametrize(("name", "got"), [("x", "no element count"), ("d", "4294967296 elements")])
 def test_what_is_no_word_adds_nothing(name: str, got: str) -> None:
     words = [7]
-    with pytest.raises(InvalidInput, match=f"buffer '{name}': got {got}"):
+    with pytest.raises(InvalidInput, match=f"argument '{name}': got {got}"):
         dispatch_param_words_into(("a", name), LENGTHS, words)
     assert words == [7]
 

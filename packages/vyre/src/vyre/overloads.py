@@ -61,5 +61,5 @@ def max(x: Any, /, *operands: Any, **options: Any) -> Any:
 
 
 def _either(name: str, x: Any, operands: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    is_value = isinstance(x, (Operators, numbers.Number))
+    is_value = isinstance(x, Operators) or (isinstance(x, numbers.Number) and bool(operands))
     return getattr(operations if is_value else vyre_algorithms, name)(x, *operands, **options)

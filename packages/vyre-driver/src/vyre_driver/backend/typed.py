@@ -12,6 +12,7 @@ import numpy as np
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.resources import ResidentArray
 from vyre_driver.errors import InvalidInput, InvalidLaunch
+from vyre_foundation.build.arguments import number
 from vyre_foundation.errors import LiteralOutOfRange
 from vyre_foundation.ir.buffer import Buffer, LengthOf, Memory
 from vyre_foundation.ir.expr import literal
@@ -40,8 +41,8 @@ class TypedDispatchExt(ABC):
         Args:
             program: A valid program.
             arrays: One for each input, of the declared type and any shape: NumPy arrays, or objects that export DLPack,
-                the array interface or the buffer protocol. A uniform of one element also takes a number of Python;
-                other numbers and lists are refused, because they carry no type.
+                the array interface or the buffer protocol. A uniform of one element also takes a number, of Python or
+                NumPy, that its type holds; other numbers and lists are refused, because they carry no type.
             config: The options of the dispatch.
 
         Returns:
@@ -96,8 +97,9 @@ def _listed(declared: Mapping[str, Buffer]) -> str:
 def array_bytes(buffer: Buffer, value: object) -> Array:
     """The contiguous bytes of an array for `buffer`, checked by type; the number of elements is the plan's to judge."""
     expected = np.dtype(buffer.dtype.numpy)
-    if isinstance(value, (bool, int, float)) and buffer.memory is Memory.UNIFORM and buffer.count == 1:
-        return _number(buffer, value)
+    found = number(value) if _is_number(buffer) else None
+    if found is not None:
+        return number_bytes(buffer, found)
     array = _import(buffer, value)
     if array.dtype != expected:
         got, fix = f"one of {array.dtype.name}", f"convert it to {expected.name}"
@@ -113,7 +115,12 @@ def array_bytes(buffer: Buffer, value: object) -> Array:
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
-def _number(buffer: Buffer, value: bool | int | float) -> Array:
+def _is_number(buffer: Buffer) -> bool:
+    return buffer.memory is Memory.UNIFORM and buffer.count == 1
+
+
+def number_bytes(buffer: Buffer, value: bool | int | float) -> Array:
+    """The bytes of one element of `buffer`; `InvalidInput` for a number that its type does not hold."""
     try:
         bits = literal(buffer.dtype, value).bits
     except LiteralOutOfRange as error:
@@ -144,6 +151,10 @@ def _import(buffer: Buffer, value: object) -> Array:
         return np.asarray(memoryview(value))  # type: ignore[arg-type]
     except TypeError:
         got, name = type(value).__name__, np.dtype(buffer.dtype.numpy).name
+        if _is_number(buffer):
+            raise InvalidInput(
+                buffer.name, needed=f"a number of {buffer.dtype}", got=got, fix="pass a number"
+            ) from None
         fix = f"pass a NumPy array, which carries a type: numpy.asarray(…, {name!r})"
         if isinstance(value, (bool, int, float)):
             fix = f"pass numpy.array([{value!r}], {name!r}), or declare a uniform of one element, which takes a number"
