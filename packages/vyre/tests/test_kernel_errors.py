@@ -508,7 +508,7 @@ CALLS = [
     ((1, PAIRS, PAIRS), {}, ("argument 'x': got one of shape (3, 2), expected an array of one axis. "
      "Fix: pass an array of the declared shape, or reshape it")),
     ((1, [1.0], PAIRS), {}, ("argument 'x': got list, expected an array. "
-     "Fix: pass a NumPy array, as in numpy.asarray(…, 'float32')")),
+     "Fix: pass a NumPy array, which has a type and a shape")),
     ((1, ONES.astype(np.float64), PAIRS), {}, ("argument 'x': got one of float64, expected an array of float32. "
      "Fix: convert it with .astype('float32'), or declare the buffer with its type")),
     ((1, ONES), {}, "y: got none, expected a value for each input. Fix: pass 'y'"),

@@ -1,5 +1,6 @@
 """Kernels: what they compute, beside literals and NumPy, and beside programs that are recorded by hand."""
 
+import array
 import pickle
 import re
 import threading
@@ -322,6 +323,21 @@ def test_functions_of_the_front_door_take_kernels() -> None:
     assert vy.grid_for(saxpy, 100) == (2, 1, 1)
     with pytest.raises(vy.VyreError, match=r"program: got function, expected a Program\. Fix: pass what build\(\)"):
         vy.run(stepped, given)
+
+
+TEXT = b"parse"
+
+
+@pytest.mark.parametrize(
+    "text", [TEXT, bytearray(TEXT), memoryview(TEXT), array.array("B", TEXT)], ids=lambda text: type(text).__name__
+)
+def test_arrays_are_what_exports_a_buffer(text: object) -> None:
+    @vy.kernel
+    def vowels(text: vy.Array[vy.u8, "n"]) -> vy.Array[vy.bool_, "n"]:
+        c = text[vy.index()]
+        return (c == 97) | (c == 101)
+
+    assert run(vowels, text).tolist() == run(vowels, text=text).tolist() == [False, True, False, False, True]
 
 
 def test_numbers_may_have_defaults() -> None:

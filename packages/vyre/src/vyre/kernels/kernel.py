@@ -28,7 +28,7 @@ from vyre_driver.backend.config import DEFAULT_CONFIG
 from vyre_driver.backend.delegate import innermost
 from vyre_driver.errors import InvalidInput, InvalidLaunch
 from vyre_driver.graph.recorded import RecordedRange
-from vyre_driver.plan.axes import ShapedLaunch, length_from, shaped_launch
+from vyre_driver.plan.axes import ShapedLaunch, length_from, shape_of, shaped_launch
 from vyre_driver.profiling.verdicts import DispatchExplanation, DispatchVerdict, determinism
 from vyre_driver.tune.routing import backend_for_launch, shared_routes
 from vyre_foundation import Program, print_program
@@ -134,7 +134,7 @@ class KernelLauncher:
         """The function of a call. What is the same for all calls is in its closure: a launch takes microseconds."""
         names, count, prepared = self._names, self._count, self._prepared
         dispatch, program = self._dispatch, self._program
-        shape_of, numbers = attrgetter("shape"), self._arrays
+        own_shape, numbers = attrgetter("shape"), self._arrays
         is_general = bool(self._lengths) or bool(self._compiled.structures)
         arrays_of: Callable[[Sequence[Any]], Sequence[Any]]
         if len(numbers) > 1:
@@ -146,7 +146,7 @@ class KernelLauncher:
             if named or len(arrays) != count or is_general:
                 return self._launch_named(arrays, named)
             try:
-                known = prepared[tuple(map(shape_of, arrays_of(arrays)))]
+                known = prepared[tuple(map(own_shape, arrays_of(arrays)))]
             except (AttributeError, KeyError, TypeError):
                 known = self._prepare(arrays)
             inputs = dict(zip(names, arrays))  # noqa: B905 - counted above
@@ -242,12 +242,7 @@ class KernelLauncher:
         return tuple([found.pop(name) for name in self._names]), found
 
     def _shapes(self, arrays: Sequence[Any]) -> tuple[tuple[int, ...], ...]:
-        for number in self._arrays:
-            if not isinstance(getattr(arrays[number], "shape", None), tuple):
-                name, dtype = self._names[number], self._inputs[number].type.dtype
-                fix = f"pass a NumPy array, as in numpy.asarray(…, {np.dtype(dtype.numpy).name!r})"  # type: ignore[union-attr]
-                raise InvalidInput(name, needed="an array", got=shown(arrays[number]), fix=fix)
-        return tuple(tuple(arrays[n].shape) for n in self._arrays)
+        return tuple([shape_of(self._names[n], arrays[n]) for n in self._arrays])
 
     def _key(self, given: Sequence[Any]) -> tuple[object, ...]:
         """What decides about a launch: the shapes of the arrays, and the numbers that are lengths."""
