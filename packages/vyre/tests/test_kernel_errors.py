@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import vyre as vy
+from vyre.kernels.expressions import OTHER_NAMES
 
 
 def message_of(function, **options) -> str:
@@ -287,6 +288,36 @@ def function_of_numpy(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
 
 
 @case("""
+12: clip(…) is a function of Python, which cannot compute with values of the program
+    return np.clip(x[0], 0, 1)
+           ^^^^^^^^^^^^^^^^^^^
+Fix: write vy.clamp
+""")
+def function_with_another_name(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    return np.clip(x[0], 0, 1)
+
+
+@case("""
+12: AttributeError while the kernel is compiled: module 'vyre' has no attribute 'where'
+    return vy.where(x[0] > 0, x[0], 0)
+           ^^^^^^^^
+Fix: write vy.select
+""")
+def name_of_numpy(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    return vy.where(x[0] > 0, x[0], 0)
+
+
+@case("""
+12: sum(…) computes with whole arrays, and runs kernels of its own
+    return vy.sum(x)
+           ^^^^^^^^^
+Fix: call it outside of the kernel, and pass what it returns
+""")
+def algorithm(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    return vy.sum(x)
+
+
+@case("""
 12: helper(…) is a function of Python, which cannot compute with values of the program
     return helper(x[0])
            ^^^^^^^^^^^^
@@ -469,6 +500,11 @@ def test_message(function, options, expected):
     message = message_of(function, **options)
     shown = re.sub(r"(at line|line) \d+", r"\1 LINE", message)
     assert shown == expected
+
+
+def test_other_names_are_those_of_functions() -> None:
+    assert [name for name in OTHER_NAMES.values() if not callable(getattr(vy, name))] == []
+    assert [name for name in OTHER_NAMES if hasattr(vy, name)] == []
 
 
 def test_only_numbers_have_defaults_and_no_kernel_has_parameters_of_variable_number() -> None:

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
+import vyre_algorithms
 import vyre_foundation.functions as ops
 import vyre_math
 from vyre import overloads
 from vyre.kernels import intrinsics
 from vyre.kernels.aggregates import StructType, Vector, VectorType
-from vyre.kernels.expressions import ArrayAtomic, ExpressionReader, _kind
+from vyre.kernels.expressions import OTHER_NAMES, ArrayAtomic, ExpressionReader, _kind
 from vyre.kernels.values import KernelArray, NumberChoice, is_runtime
 from vyre_foundation.build import Array, Value, constant
 from vyre_foundation.build.arguments import dtype_of, number
@@ -258,11 +259,13 @@ def call(reader: ExpressionReader, callee: Any, node: ast.Call) -> object:
     if _takes_values(callee):
         return _vyre_function(reader, callee, node, positional, named)
     name = getattr(callee, "__name__", type(callee).__name__)
-    same = name if hasattr(ops, name) or hasattr(vyre_math, name) else None
+    if callee is getattr(vyre_algorithms, name, None):
+        fix = "call it outside of the kernel, and pass what it returns"
+        reader.refuse(node, f"{name}(…) computes with whole arrays, and runs kernels of its own", fix)
+    same = OTHER_NAMES.get(name, name if hasattr(ops, name) or hasattr(vyre_math, name) else None)
+    fix = f"write vy.{same}" if same else "use the functions of vyre, or pass what is known before"
     if inspect.isfunction(callee):
         fix = f"decorate {name} with @vy.func"
-    else:
-        fix = f"write vy.{same}" if same else "use the functions of vyre, or pass what is known before"
     reader.refuse(node, f"{name}(…) is a function of Python, which cannot compute with values of the program", fix)
 
 

@@ -75,6 +75,12 @@ _SWAPPED: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
     ast.GtE: ast.LtE,
 }
 _CONVERSIONS: Mapping[int, Callable[[object], object]] = {ord("s"): str, ord("r"): repr, ord("a"): ascii}
+OTHER_NAMES = {
+    "absolute": "abs", "arccos": "acos", "arcsin": "asin", "arctan": "atan", "arctan2": "atan2",
+    "bit_count": "popcount", "clip": "clamp", "fabs": "abs", "isfinite": "is_finite", "isinf": "is_inf",
+    "isnan": "is_nan", "maximum": "max", "minimum": "min", "power": "pow", "rint": "round", "where": "select",
+}  # fmt: skip
+"""What functions of NumPy and Python are called in vyre."""
 MAX_POWER = 64
 """The greatest exponent of an integer power that is written as products."""
 
@@ -129,7 +135,9 @@ class ExpressionReader(ABC):
             raise
         except Exception as error:
             message = f"{type(error).__name__} while the kernel is compiled: {error}"
-            raise self.frame.source.error(node, message, "correct the expression") from error
+            known = OTHER_NAMES.get(getattr(error, "name", None) or "")
+            fix = f"write vy.{known}" if known else "correct the expression"
+            raise self.frame.source.error(node, message, fix) from error
 
     # ── entry points ─────────────────────────────────────────────────────────────────────────────────────────────────
 
