@@ -364,6 +364,8 @@ def test_misuse_of_an_array_says_what_to_do() -> None:
     array = vy.zeros((2, 3), vy.u32, backend="cpu")
     for misuse, match in [
         (lambda: bool(array), "Fix: use .item"),
+        (lambda: array == array.copy(), r"no comparisons\. Fix: compare .numpy\(\), or ask `is`"),
+        (lambda: array != 0, "no comparisons"),
         (lambda: array.item(), "6 elements.*Fix: index the element"),
         (lambda: array[2], "out of bounds for axis 0 of length 2"),
         (lambda: array[0, 0, 0], "Fix: pass one for each axis"),
@@ -376,6 +378,7 @@ def test_misuse_of_an_array_says_what_to_do() -> None:
     ]:
         with pytest.raises((TypeError, IndexError, InvalidInput), match=match):
             misuse()
+    assert array in {array: 1}
     assert copy.deepcopy(array).numpy().shape == (2, 3)
     assert vy.empty((0, 4), vy.f32, backend="cpu").numpy().shape == (0, 4)
 

@@ -57,8 +57,9 @@ def test_arrays_and_numbers_become_parts_of_the_graph() -> None:
         out[p.global_id(0)] = x[p.global_id(0)] * by[0]
     g = GraphRecorder("g")
     g.dispatch(p.build(), x=np.ones(3, np.float32), by=2.5)
+    g.dispatch(p.build(), x=np.ones(3, np.float32), by=np.int64(7))
     uploads = [node for node in g.build().nodes if isinstance(node, UploadNode)]
-    assert [upload.data for upload in uploads] == [np.ones(3, np.float32).tobytes(), np.float32(2.5).tobytes()]
+    assert [u.data for u in uploads] == [np.float32(x).tobytes() for x in ([1, 1, 1], 2.5, [1, 1, 1], 7)]
 
 
 def test_slices_are_ranges() -> None:
@@ -69,6 +70,8 @@ def test_slices_are_ranges() -> None:
     for wrong in (slice(0, 11), slice(0, 5, 2), 3):
         with pytest.raises(BuildError, match="Fix: "):
             x[wrong]
+    with pytest.raises(BuildError, match="the elements of a range are not known before the graph is launched"):
+        x == x[:]  # noqa: B015 - what is tested
 
 
 def test_the_configuration_of_a_node() -> None:

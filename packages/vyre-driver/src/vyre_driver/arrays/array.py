@@ -34,6 +34,11 @@ NAMED_HOLDERS = 5
 _live: weakref.WeakSet[DeviceArray] = weakref.WeakSet()
 
 
+def refuse_comparison(array: object, other: object) -> NoReturn:
+    """Raise where Python would tell whether both are the same object, which is not what a reader expects of arrays."""
+    raise TypeError(f"{array!r} has no comparisons. Fix: compare .numpy(), or ask `is` whether it is the same array")
+
+
 class DeviceArray(ResidentArray):
     """An array in the memory of one backend. Made by `array`, `asarray`, `empty` and `zeros`, and by kernels.
 
@@ -232,6 +237,9 @@ class DeviceArray(ResidentArray):
 
     def __bool__(self) -> NoReturn:
         raise TypeError(f"the truth of {self!r} is not known on the host. Fix: use .item(), or .numpy()")
+
+    __eq__ = __ne__ = refuse_comparison
+    __hash__ = object.__hash__
 
     # ── on the device ────────────────────────────────────────────────────────────────────────────────────────────────
 

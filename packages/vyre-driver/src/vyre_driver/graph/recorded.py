@@ -196,4 +196,5 @@ class RecordedRange:
         fix = "make it an output of the graph, or pass an array of the host"
         raise BuildError(message, fix=fix, where=repr(self))
 
-    __array__ = __bool__ = __int__ = __float__ = __index__ = __iter__ = item = numpy = _unknown
+    __array__ = __eq__ = __ne__ = __bool__ = __int__ = __float__ = __index__ = __iter__ = item = numpy = _unknown
+    __hash__ = object.__hash__
