@@ -279,7 +279,7 @@ def test_launches_take_and_give_them_where_they_are(backend: vy.VyreBackend) -> 
     counts = backend.backend_metric_snapshot()
     found = moved(moved(array, 0.5), 0.25)
     assert isinstance(found, vy.StructArray)
-    with pytest.raises(TypeError, match="no comparisons. Fix: "):
+    with pytest.raises(TypeError, match=r"no comparisons\. Fix: "):
         assert found != array
     after = backend.backend_metric_snapshot()
     assert after.get("copies_out", 0) == counts.get("copies_out", 0), "nothing is read back"
