@@ -11,7 +11,7 @@ them.
 from __future__ import annotations
 
 from vyre_foundation.ir.buffer import Memory
-from vyre_foundation.ir.expr import Apply, Local
+from vyre_foundation.ir.expr import Apply, Expr, Local
 from vyre_foundation.ir.stmt import Assign, Body, For, Stmt, Store
 from vyre_foundation.ir.walk import bodies, expressions, postorder, statements
 from vyre_foundation.validate.declared import declared_locals
@@ -33,15 +33,29 @@ _REDUCTIONS = frozenset("add mul and or xor min max".split())
 
 def is_better_unrolled(loop: For) -> bool:
     """Whether all iterations of a loop should stand one behind the other."""
+    return _is_better_unrolled(loop, _written(loop.body, set()))
+
+
+def _is_better_unrolled(loop: For, each: int) -> bool:
+    """The same of a loop with `each` operations in an iteration."""
     trips = loop.trip_count
-    if loop.is_parallel or trips is None:
+    if loop.is_parallel or trips is None or trips * each > _MOST:
         return False
     stmts = tuple(statements(loop.body))
     if any(isinstance(s, For) and s.is_parallel for s in stmts):
         return False  # a loop over invocations is in it, not around it
-    if trips * len(postorder(e for s in stmts for e in expressions(s))) > _MOST:
-        return False
     return trips <= _ALWAYS or not is_reduction(loop, stmts)
+
+
+def _written(body: Body, seen: set[Expr]) -> int:
+    """How many operations stand in the code of a body whose loops are unrolled if they are better so."""
+    total = len(postorder((e for s in body for e in expressions(s)), seen))
+    for stmt in body:
+        inner = sum(_written(nested, seen) for nested in bodies(stmt))
+        if isinstance(stmt, For) and stmt.trip_count is not None and _is_better_unrolled(stmt, inner):
+            inner *= stmt.trip_count
+        total += inner
+    return total
 
 
 def is_stream(loop: For) -> bool:

@@ -1,0 +1,38 @@
+"""Which loops are written out."""
+
+from contextlib import ExitStack
+
+import pytest
+
+from vyre_driver_cpu.loops import is_better_unrolled
+from vyre_foundation.build import program
+from vyre_foundation.dtype import u32
+from vyre_foundation.ir.stmt import For
+
+
+def nested(*trips: int) -> list[For]:
+    """Loops in each other, the outermost first; the innermost computes four operations that wait for each other."""
+    with program("nested", workgroup_size=1) as p:
+        out = p.write("out", u32, 1)
+        value = p.var(3, u32)
+        with ExitStack() as blocks:
+            counters = [blocks.enter_context(p.range(0, number)) for number in trips]
+            value.set((value * 5 ^ counters[-1]) + counters[0] * 7)
+        out[0] = value
+    return list(p.build().of(For))
+
+
+@pytest.mark.parametrize(
+    ("trips", "expected"),
+    [
+        ((16,), [True]),
+        ((4000,), [False]),
+        ((4, 8), [True, True]),
+        ((16, 32), [False, True]),  # each is short, and both together are not
+        ((16, 4000), [True, False]),  # the inner loop stands there sixteen times
+        ((16, 4, 32), [False, True, True]),
+        ((2,) * 40, [False] * 33 + [True] * 7),
+    ],
+)
+def test_what_is_written_out_is_bounded_together(trips: tuple[int, ...], expected: list[bool]) -> None:
+    assert list(map(is_better_unrolled, nested(*trips))) == expected
