@@ -5,7 +5,18 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 
+from vyre_driver import availability, registered_backends
+
+BACKENDS = [
+    registration.id
+    for registration in registered_backends()
+    if registration.id != "reference-scalar"
+    and not registration.is_distributed
+    and availability(registration.id).is_available
+]
 TYPES = ["bool", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", ml_dtypes.bfloat16, "f4", "f8"]
+COMPILED = ["bool", "i1", "u8", ml_dtypes.bfloat16, "f8"]
+"""Types of different code: a byte and its mask, narrow and wide integers, what is computed in f32, and the widest."""
 
 
 def data(dtype, shape, seed=1):

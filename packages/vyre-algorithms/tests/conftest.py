@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
-
-from vyre_driver import availability, registered_backends
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-BACKENDS = [
-    registration.id
-    for registration in registered_backends()
-    if registration.id != "reference-scalar"
-    and not registration.is_distributed
-    and availability(registration.id).is_available
-]
-
+from algorithm_data import BACKENDS, COMPILED, TYPES
 
 SHORT = {"reference", "cpu"}
-"""What runs without `-m slow`, but for the digests, which every backend must give."""
+"""What runs without `-m slow`."""
 
 
 def pytest_generate_tests(metafunc):
-    if "backend" in metafunc.fixturenames:
-        is_short = SHORT if not metafunc.module.__name__.endswith("test_digests") else set(BACKENDS)
-        backends = [pytest.param(id, marks=() if id in is_short else pytest.mark.slow) for id in BACKENDS]
+    """`backend` is each of them; with `each_type`, every type on the reference, and few on those that compile."""
+    names = metafunc.fixturenames
+    if "each_type" in names:
+        pairs = []
+        for backend, dtype in itertools.product(BACKENDS, TYPES):
+            is_short = backend == "reference" or (backend in SHORT and dtype in COMPILED)
+            marks = () if is_short else pytest.mark.slow
+            pairs.append(pytest.param(backend, dtype, marks=marks, id=f"{backend}-{np.dtype(dtype)}"))
+        metafunc.parametrize(("backend", "each_type"), pairs)
+    elif "backend" in names:
+        backends = [pytest.param(id, marks=() if id in SHORT else pytest.mark.slow) for id in BACKENDS]
         metafunc.parametrize("backend", backends)

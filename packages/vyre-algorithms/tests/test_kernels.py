@@ -170,7 +170,7 @@ def test_any_part_of_a_sequence_can_be_made_alone(backend):
 
 
 def test_shuffles(backend):
-    x = np.arange(10_000).reshape(-1, 2)
+    x = np.arange(10_000 if backend != "reference" else 1000).reshape(-1, 2)
     found = va.shuffle(x, 3, backend=backend)
     assert not np.array_equal(found, x)
     same(np.sort(found, 0), x)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from algorithm_data import TYPES, data, same
+from algorithm_data import data, same
 from hypothesis import given, settings, strategies as st
 
 import vyre_algorithms as va
@@ -47,9 +47,8 @@ def test_sums_and_products_are_those_of_the_tree(backend, dtype, length):
     same(va.dot(x, near_one, backend=backend), tree(x * near_one))
 
 
-@pytest.mark.parametrize("dtype", TYPES)
-def test_means_are_sums_divided_by_the_number_of_elements(backend, dtype):
-    x = data(dtype, (4, 67))
+def test_means_are_sums_divided_by_the_number_of_elements(backend, each_type):
+    x = data(each_type, (4, 67))
     is_small_float = x.dtype.name in ("float16", "bfloat16")
     result = x.dtype if x.dtype.kind == "f" or is_small_float else np.dtype("f8")
     exact = x.astype("f4" if is_small_float else result)
@@ -65,9 +64,8 @@ def test_means_are_sums_divided_by_the_number_of_elements(backend, dtype):
         assert va.mean(x[:, :0], 1, backend=backend).shape == (4,)
 
 
-@pytest.mark.parametrize("dtype", TYPES)
-def test_every_type(backend, dtype):
-    x = data(dtype, (5, 67))
+def test_every_type(backend, each_type):
+    x = data(each_type, (5, 67))
     is_small_float = x.dtype.name in ("float16", "bfloat16")
     exact = x.astype("f4") if is_small_float else x
     with np.errstate(all="ignore"):
@@ -86,29 +84,31 @@ def test_every_type(backend, dtype):
         same(va.all(x, 1, backend=backend), (x != 0).all(1))
 
 
-SIDE_BY_SIDE = [((4097, 20), (0,)), ((3, 65, 17), (1,)), ((7, 9, 30), (0, 1)), ((1, 100), (0,)), ((2, 8193, 16), (1,))]
+SIDE_BY_SIDE = [((3, 65, 17), (1,)), ((7, 9, 30), (0, 1)), ((1, 100), (0,)), ((2, 4097, 16), (1,))]
 
 
 @pytest.mark.parametrize("operation", ["sum", "prod", "min", "max", "any", "all", "argmin", "argmax", "mean"])
 @pytest.mark.parametrize(("shape", "axes"), SIDE_BY_SIDE)
-def test_columns_have_the_bits_of_rows(operation, shape, axes):
-    """Sequences that lie side by side are reduced where they are."""
+def test_columns_have_the_bits_of_rows(backend, operation, shape, axes):
+    """Sequences that lie side by side are reduced where they are.
+
+    The states of bytes have other types than the bytes in some operations; of those that compile, two of these do.
+    """
     if operation.startswith("arg") and len(axes) > 1:
         axes = axes[:1]
     reduce = getattr(va, operation)
     axis = axes[0] if len(axes) == 1 else axes
     left = [n for n in range(len(shape)) if n not in axes]
-    for dtype in ("f4", "i1"):
+    for dtype in ("f4", "i1") if backend == "reference" or operation in ("sum", "argmin") else ("f4",):
         x = data(dtype, shape) * (data("u1", shape) & 1).astype(dtype)
         rows = np.ascontiguousarray(x.transpose(*left, *axes)).reshape(*(shape[n] for n in left), -1)
-        same(reduce(x, axis, backend="cpu"), reduce(rows, -1, backend="cpu"))
+        same(reduce(x, axis, backend=backend), reduce(rows, -1, backend="reference"))
 
 
-def test_columns_of_every_type(backend):
-    for dtype in TYPES:
-        x = data(dtype, (70, 16))
-        same(va.sum(x, 0, backend=backend), va.sum(np.ascontiguousarray(x.T), 1, backend=backend))
-        same(va.max(x, 0, backend=backend), va.max(np.ascontiguousarray(x.T), 1, backend=backend))
+def test_columns_of_every_type(backend, each_type):
+    x = data(each_type, (70, 16))
+    same(va.sum(x, 0, backend=backend), va.sum(np.ascontiguousarray(x.T), 1, backend="reference"))
+    same(va.max(x, 0, backend=backend), va.max(np.ascontiguousarray(x.T), 1, backend="reference"))
 
 
 @pytest.mark.parametrize("operation", ["sum", "max", "argmin"])

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
 import pytest
-from algorithm_data import TYPES, data, same
+from algorithm_data import data, same
 from hypothesis import given, strategies as st
 
 import vyre_algorithms as va
+from vyre_algorithms import sorts
 from vyre_driver.errors import InvalidInput
 from vyre_driver.tune.distribution import SAMPLE, Distribution, SortBackend, select_sort_backend, varying_bits
 from vyre_foundation.functions import abs as magnitude
 
-SIZES = [0, 1, 2, 1000, 8192, 8193, 50_000]
+SIZES = [0, 1, 2, 1000, 8193, 50_000]
 
 
 def total_order(x):
@@ -27,21 +29,37 @@ def total_order(x):
 
 @pytest.mark.parametrize("size", SIZES)
 def test_sizes(backend, size):
+    check_size(backend, size)
+
+
+def test_the_most_elements_of_an_invocation():
+    check_size("cpu", sorts.SERIAL)
+
+
+def check_size(backend, size):
     x = data("i4", size)
     same(va.sort(x, backend=backend), np.sort(x))
     few = (x & 7).astype("i4")
     same(va.argsort(few, backend=backend), np.argsort(few, stable=True))
 
 
-@pytest.mark.parametrize(("dtype", "size"), [*((t, 300) for t in TYPES), *((t, 9000) for t in ("f2", "i1", "f8"))])
-def test_every_type(dtype, size):
+def test_every_type(backend, each_type):
+    check_type(backend, each_type, 300)
+
+
+@pytest.mark.parametrize("dtype", ["f2", "i1", "f8"])
+def test_types_of_more_elements(dtype):
+    check_type("cpu", dtype, 9000)
+
+
+def check_type(backend, dtype, size):
     x = data(dtype, size)
     order = np.argsort(total_order(x), stable=True)
-    same(va.sort(x, backend="cpu"), x[order])
-    same(va.argsort(x, backend="cpu"), order)
+    same(va.sort(x, backend=backend), x[order])
+    same(va.argsort(x, backend=backend), order)
     if x.dtype.kind != "b":
         falling = np.argsort(-1 - total_order(x) if x.dtype.kind == "i" else ~total_order(x), stable=True)
-        same(va.argsort(x, descending=True, backend="cpu"), falling)
+        same(va.argsort(x, descending=True, backend=backend), falling)
 
 
 @given(st.lists(st.integers(0, 2**32 - 1), max_size=100))
@@ -128,8 +146,14 @@ def is_sorted_by_buckets(x):
     return select_sort_backend(sample, has_buckets=True) is SortBackend.BUCKETS
 
 
-@pytest.mark.parametrize("size", [8193, 30_000])
-@pytest.mark.parametrize("dtype", ["u2", "i2", "f2", "u4", "i4", "f4", "u8", "i8", "f8"])
+SPREAD = [("u2", 8193), ("i4", 8193), ("f4", 8193), ("f8", 8193), ("f2", 30_000), ("u4", 30_000), ("i8", 30_000)]
+"""Each width and each order of keys, and either size beside both."""
+EVERY_SPREAD = itertools.product(["u2", "i2", "f2", "u4", "i4", "f4", "u8", "i8", "f8"], [8193, 30_000])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "size"), [pytest.param(*pair, marks=() if pair in SPREAD else pytest.mark.slow) for pair in EVERY_SPREAD]
+)
 def test_spread_keys(dtype, size):
     x = spread(dtype, size)
     assert is_sorted_by_buckets(x)
