@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -47,44 +48,48 @@ VIOLATIONS = [
 # fmt: on
 
 
-@pytest.fixture
-def tree(root: Path, tmp_path: Path) -> Path:
-    """A copy of the sources that a test may spoil."""
-    shutil.copy(root / "pyproject.toml", tmp_path)
-    for source in root.glob("packages/*/src"):
-        shutil.copytree(source, tmp_path / source.relative_to(root), ignore=shutil.ignore_patterns("__pycache__"))
-    return tmp_path
-
-
-def lint(script: Path, tree: Path) -> subprocess.CompletedProcess[str]:
+def lint(tree: Path) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {"COLUMNS": "200", "NO_COLOR": "1"}
-    command = [sys.executable, str(script), str(tree)]
+    command = [sys.executable, str(Path(__file__).with_name("lint_imports.py")), str(tree)]
     return subprocess.run(command, capture_output=True, text=True, env=environment, encoding="utf-8")
 
 
-@pytest.fixture
-def script(root: Path) -> Path:
-    return root / "tests/architecture/lint_imports.py"
-
-
-def test_contracts_are_kept(script: Path, tree: Path) -> None:
-    result = lint(script, tree)
+def test_contracts_are_kept(root: Path) -> None:
+    result = lint(root)
     assert result.returncode == 0, result.stdout + result.stderr
     assert "0 broken" in result.stdout
 
 
-@pytest.mark.parametrize(("file", "line", "contract"), VIOLATIONS)
-def test_a_planted_violation_is_found(script: Path, tree: Path, file: str, line: str, contract: str) -> None:
-    spoiled = tree / "packages" / file
-    spoiled.parent.mkdir(exist_ok=True)
-    engine = tree / "packages/vyre-driver/src/vyre_driver/engine"
-    engine.mkdir(exist_ok=True)
-    (engine / "__init__.py").touch()
-    with spoiled.open("a") as module:
-        module.write(f"\n{line}\n")
-    result = lint(script, tree)
+def planted(number: int) -> str:
+    """The file of a violation; new modules have a number, so that each is a module of its own."""
+    return VIOLATIONS[number][0].replace("planted", f"planted{number}")
+
+
+@pytest.fixture(scope="module")
+def report(root: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What is said of a copy of the sources that has all violations: it names the modules under each contract."""
+    tree = tmp_path_factory.mktemp("tree")
+    shutil.copy(root / "pyproject.toml", tree)
+    for source in root.glob("packages/*/src"):
+        shutil.copytree(source, tree / source.relative_to(root), ignore=shutil.ignore_patterns("__pycache__"))
+    for number, (_, line, _) in enumerate(VIOLATIONS):
+        with (tree / "packages" / planted(number)).open("a") as module:
+            module.write(f"\n{line}\n")
+    result = lint(tree)
     assert result.returncode == 1, result.stdout + result.stderr
-    assert f"{contract} BROKEN" in result.stdout
+    return result.stdout
+
+
+@pytest.mark.parametrize("number", range(len(VIOLATIONS)))
+def test_a_planted_violation_is_found(report: str, number: int) -> None:
+    _, line, contract = VIOLATIONS[number]
+    assert f"{contract} BROKEN" in report
+    _, found = report.split(f"\n{contract}\n{'-' * len(contract)}\n")
+    own = re.split(r"\n-{20,}\n", found)[0]  # up to the rule under the next contract's name
+    module = planted(number).partition("/src/")[2].removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    imported = re.search(r"(?:from|import) (\w+)", line)
+    arrow = f" -> {imported[1]}" if imported else "$"
+    assert re.search(rf"^- +{re.escape(module)}{arrow}", own, re.MULTILINE), own
 
 
 PACKAGES = (
