@@ -47,10 +47,13 @@ def test_it_runs_a_program(opened: VyreBackend) -> None:
 
 def test_it_passes_what_it_does_not_refuse(opened: VyreBackend) -> None:
     queries = (
-        "claims", "ops:add:*", "ops:div:dtype=i32,*", "ops:sqrt:dtype=f32,*", "casts:*:from=f32,*", "memory:lengths",
-        "programs:sha256", "barriers", "grid:two_phases", "subgroups:*:size=8,dtype=u32",
+        "claims", "ops:add:dtype=u8,*", "ops:add:dtype=i64,*", "ops:add:dtype=f32,*", "ops:add:dtype=bf16,*",
+        "ops:div:dtype=i32,*", "ops:sqrt:dtype=f32,*", "casts:cast:source=f32*", "memory:lengths", "programs:sha256",
+        "barriers", "grid:two_phases", "subgroups:*:size=8,dtype=u32",
     )  # fmt: skip
-    ended = Counter(require(opened, spec) for spec in cells(*queries))
+    found = [list(cells(query)) for query in queries]
+    assert all(found)
+    ended = Counter(require(opened, spec) for specs in found for spec in specs)
     assert ended[State.PASS] > 100
     assert set(ended) <= {State.PASS, State.UNSUPPORTED, State.SKIPPED}
 
