@@ -56,14 +56,15 @@ def test_a_pass_is_added_as_its_recipe_says(copy: Path) -> None:
     edit(package / "__init__.py", "    REGIONS,\n", "    REGIONS,\n    NOTHING,\n")
     shutil.copy(ROOT / "packages/vyre-foundation/tests/test_filetests.py", foundation / "tests")
     command = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "packages/vyre-foundation/tests/test_filetests.py")
-    assert "test_every_pass_has_files" in run(copy, *command).stdout
+    assert "test_every_pass_has_files" in run(copy, *command, "-k", "test_every_pass_has_files").stdout
     (foundation / "tests/filetests/nothing").mkdir()
     (foundation / "tests/filetests/nothing/kept.vyre").write_text(
         "// Every program is kept.\n// pass: nothing\nprogram p workgroup(1, 1, 1) {\n  write out: u32[1] @0;\n\n"
         "  out[0] = 1;\n}\n// unchanged\n"
     )
-    done = run(copy, *command)
+    done = run(copy, *command, "-k", "test_every_pass_has_files or nothing/kept")
     assert done.returncode == 0, done.stdout
+    assert "2 passed" in done.stdout
 
 
 def test_a_command_is_added_as_its_recipe_says(copy: Path) -> None:
@@ -135,4 +136,4 @@ def test_a_backend_is_added_as_its_recipe_says(copy: Path) -> None:
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: vyre-driver-tally\nVersion: 1.0.0\n")
     (metadata / "entry_points.txt").write_text("[vyre.backends]\ntally = vyre_driver_tally:registration\n")
-    conforms(copy, "tally", "ops:add:*")
+    conforms(copy, "tally", "ops:add:dtype=i32,*")
