@@ -66,12 +66,15 @@ def run(program: Program, inputs: list[memoryview]) -> list[bytes]:
     return list(map(bytes, outputs))
 
 
-def is_applied(rule: RewriteRule, tries: int) -> bool:
+def is_applied(rule: RewriteRule) -> bool:
     """Whether `rule`, or another one, rewrites some program; each gives what it gave before."""
     rng, applied = Random(str(rule)), False
-    found = list(examples(rule, tries))
+    found = list(examples(rule, tries=8))
+    if len(found) < 4:  # of few types, or with literals that are seldom drawn
+        found = list(examples(rule, tries=60))
     for left, _ in rng.sample(found, min(4, len(found))):
-        for bounds in BOUNDS:
+        # Without conditions of its own, what ranges change is which other rules apply as well.
+        for bounds in BOUNDS if rule.where else (BOUNDS[0], rng.choice(BOUNDS[1:])):
             program = program_of(left, bounds)
             simplified = simplify(program, validate(program))
             applied |= simplified is not program
@@ -83,4 +86,4 @@ def is_applied(rule: RewriteRule, tries: int) -> bool:
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_every_rule_is_applied_and_keeps_every_byte(domain):
     for rule in DOMAINS[domain]:
-        assert is_applied(rule, tries=60), str(rule)
+        assert is_applied(rule), str(rule)
