@@ -42,20 +42,22 @@ def agree_on(made, seed):
     assert outcome(made, shuffled)[0] == expected, f"seed {seed}: the schedule matters"
 
 
-@pytest.mark.parametrize("block", range(10))
+@pytest.mark.parametrize("block", range(5))
 def test_on_random_programs(block):
     for seed in range(block * 12, block * 12 + 12):
         agree(seed, EVERYTHING)
 
 
-def test_on_random_recurrences():
-    for seed in range(30):
+@pytest.mark.parametrize("seeds", [range(5), pytest.param(range(5, 60), marks=pytest.mark.slow)], ids=str)
+def test_on_random_recurrences(seeds):
+    for seed in seeds:
         agree_on(recurrence(seed), seed)
 
 
+@pytest.mark.parametrize("seeds", [range(5000, 5015), pytest.param(range(5015, 5100), marks=pytest.mark.slow)], ids=str)
 @pytest.mark.parametrize("profile", [NARROW, WIDE], ids=["narrow", "wide"])
-def test_on_the_common_types(profile):
-    for seed in range(5000, 5030):
+def test_on_the_common_types(profile, seeds):
+    for seed in seeds:
         agree(seed, profile)
 
 

@@ -164,13 +164,22 @@ def test_workgroup_memory_of_two_groups_is_two_places():
     assert detect(p.build(), 4)["out"].tolist() == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("seed", range(40))
-@pytest.mark.parametrize(
-    "make",
-    [partial(generate, profile=DEFAULT), recurrence, accumulation, addressing],
-    ids=["everything", "recurrences", "accumulations", "addressing"],
-)
-def test_generated_programs_are_clean(seed, make):
+MAKERS = {
+    "everything": (partial(generate, profile=DEFAULT), 40),
+    "recurrences": (recurrence, 10),  # long loops
+    "accumulations": (accumulation, 40),
+    "addressing": (addressing, 24),
+}
+"""And how many of each are tested by default."""
+GENERATED = [
+    pytest.param(make, seed, marks=() if seed < few else pytest.mark.slow, id=f"{name}-{seed}")
+    for name, (make, few) in MAKERS.items()
+    for seed in range(40)
+]
+
+
+@pytest.mark.parametrize(("make", "seed"), GENERATED)
+def test_generated_programs_are_clean(make, seed):
     """The generator's programs are free of races by construction: an opinion that is not the detector's."""
     made = make(10_000 + seed)
     arrays = {b.name: np.frombuffer(made.inputs[b.name], b.dtype.numpy) for b in made.program.inputs}
