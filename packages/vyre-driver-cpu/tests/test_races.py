@@ -56,9 +56,10 @@ def racing(made: Program, rng: Random) -> Program:
 
 
 def small_programs(first: int) -> Iterator[GeneratedProgram]:
+    """Programs of few expressions, because a program that looks for races is many times as long."""
     for seed in count(first):
         made = generate(seed, (EVERYTHING, STRUCTURED, NARROW)[seed % 3])
-        if len(program_expressions(made.program)) < 250:
+        if len(program_expressions(made.program)) < 150:
             yield made
 
 
