@@ -15,8 +15,15 @@ GROUPS, SIZE = 6, 32
 FOLDS = [op for op in AtomicOp if op not in (AtomicOp.EXCHANGE, AtomicOp.COMPARE_EXCHANGE)]
 
 
-@pytest.mark.parametrize("memory", ["storage", "scratch", "workgroup"])
-@pytest.mark.parametrize("t", TYPES, ids=str)
+@pytest.mark.parametrize(
+    ("t", "memory"),
+    [
+        *((t, "storage") for t in TYPES),
+        *((u32, "scratch"), (i64, "scratch")),
+        *((i32, "workgroup"), (u64, "workgroup")),
+    ],
+    ids=str,
+)
 def test_contended_folds(backend: VyreBackend, t: DType, memory: str) -> None:
     """All invocations fold into one element for each op; workgroup memory is then folded into the output."""
     with program(f"folds_{t}_{memory}", workgroup_size=SIZE) as p:
@@ -57,8 +64,9 @@ def folded(op: AtomicOp, t: DType, values: list[int], start: int) -> int:
     return start
 
 
-@pytest.mark.parametrize("memory", ["storage", "workgroup"])
-@pytest.mark.parametrize("t", TYPES, ids=str)
+@pytest.mark.parametrize(
+    ("t", "memory"), [*((t, "storage") for t in TYPES), (u32, "workgroup"), (i64, "workgroup")], ids=str
+)
 def test_old_values_of_single_owners(agree, t: DType, memory: str) -> None:
     """Where one invocation owns an element, old and new values are certain, compare-exchange included."""
     with program(f"owned_{t}_{memory}", workgroup_size=16) as p:

@@ -64,8 +64,16 @@ def in_a_process(script: str, **environment: str) -> str:
     return run.stdout.strip()
 
 
-@pytest.mark.parametrize("dtype", [u32, u8, i64, f32], ids=str)
-@pytest.mark.parametrize("distance", [1, 2, 3, 4, 8])
+def seeds(few: int, many: int) -> list[object]:
+    """`few` by default, the others of `many` with the slow tests."""
+    return [*range(few), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(few, many))]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "distance"),
+    [*((u32, distance) for distance in (1, 2, 3, 4, 8)), (u8, 1), (u8, 8), (i64, 2), (f32, 1), (f32, 4)],
+    ids=str,
+)
 def test_a_row_of_each_invocation(agree: Any, dtype: DType, distance: int) -> None:
     with program("row", 16) as p:
         ends, x = p.read("ends", u32, COUNT), p.read_write("x", dtype, COUNT * ROW)
@@ -76,21 +84,21 @@ def test_a_row_of_each_invocation(agree: Any, dtype: DType, distance: int) -> No
     agree(p.build(), [stops, np.zeros(COUNT * ROW, dtype.numpy)])
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", seeds(10, 24))
 def test_a_random_recurrence(agree: Any, seed: int) -> None:
     made = recurrence(seed)
     inputs = [made.inputs[buffer.name] for buffer in made.program.inputs]
     agree(made.program, inputs, DispatchConfig(grid_override=made.grid))
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(16, 40))
 def test_a_random_accumulation(agree: Any, seed: int) -> None:
     made = accumulation(seed)
     inputs = [made.inputs[buffer.name] for buffer in made.program.inputs]
     agree(made.program, inputs, DispatchConfig(grid_override=made.grid))
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", seeds(12, 24))
 def test_random_addresses(agree: Any, seed: int) -> None:
     made = addressing(seed)
     inputs = [made.inputs[buffer.name] for buffer in made.program.inputs]
@@ -126,9 +134,16 @@ def test_what_the_refusal_advises_helps(fix: dict[str, str]) -> None:
     assert in_a_process(RAW + DISPATCH, **fix) == "95"
 
 
-@pytest.mark.parametrize("dtype", [f32, f64], ids=str)
-@pytest.mark.parametrize("bound", ["own", "uniform", "literal"])
-@pytest.mark.parametrize("home", ["local", "private", "storage"])
+@pytest.mark.parametrize(
+    ("dtype", "bound", "home"),
+    [
+        *((f32, bound, home) for bound in ("own", "uniform", "literal") for home in ("local", "private", "storage")),
+        (f64, "own", "local"),
+        (f64, "uniform", "private"),
+        (f64, "literal", "storage"),
+    ],
+    ids=str,
+)
 def test_the_order_of_a_sum_of_floats(agree: Any, dtype: DType, bound: str, home: str) -> None:
     """A sum that is made in parts has other bits. Compilers may not reassociate it."""
     row = 100
