@@ -121,7 +121,7 @@ def test_equal_programs_give_equal_texts_in_every_process():
         sys.stdout.write(digest.hexdigest())
     """
     digests = set()
-    for seed in ("0", "1", "random"):
+    for seed in ("1", "random"):
         run = subprocess.run(
             [sys.executable, "-c", textwrap.dedent(source), str(Path(__file__).parent.parent / "conftest.py")],
             env={**os.environ, "PYTHONHASHSEED": seed},

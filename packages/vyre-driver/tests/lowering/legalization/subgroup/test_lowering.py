@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vyre_foundation.build import program
-from vyre_foundation.dtype import DTYPES, INTEGERS, NUMBERS, DType, bool_, f16, f32, i8, u32, u64
+from vyre_foundation.dtype import DTYPES, INTEGERS, NUMBERS, DType, bf16, bool_, f16, f32, i8, u32, u64
 from vyre_foundation.ir.buffer import Memory
 from vyre_foundation.ir.stmt import Barrier, Subgroup, SubgroupOp
 from vyre_foundation.ir.walk import statements
@@ -37,8 +37,14 @@ def collective(ops, dtype, workgroup, size):
     return p.build()
 
 
-@pytest.mark.parametrize("dialect", ["full", "shuffling", "rich", "loops"])
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+EVERY_TYPE = [(dtype, dialect) for dtype in DTYPES for dialect in ("full", "shuffling")]
+"""Types differ in how they get through memory and shuffles; where collectives are native, by the register they have."""
+SOME_TYPES = [(dtype, "rich") for dtype in (bool_, i8, f16, bf16, u64)] + [
+    (dtype, "loops") for dtype in (bool_, u32, f16)
+]
+
+
+@pytest.mark.parametrize(("dtype", "dialect"), [*EVERY_TYPE, *SOME_TYPES], ids=str)
 def test_every_collective_on_every_type(dtype, dialect, case, check):
     ops = [op for op in ALL if accepts(op, dtype)]
     random = np.random.default_rng(dtype.tag)
