@@ -21,7 +21,7 @@ from vyre_foundation.ir.program import Program
 Source = Callable[..., CudaSource]
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "sm_120")
-SAMPLE = 48
+SAMPLE = 72
 """Of so many cases one is compiled by the tests."""
 SUITE = cells(fuzz=24, seed=6)
 PARTS = 8

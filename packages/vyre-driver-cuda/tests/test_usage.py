@@ -17,7 +17,8 @@ from vyre_foundation.ir.program import Program
 
 Source = Callable[..., CudaSource]
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
-ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "sm_120")
+ARCHITECTURES = ("sm_80", *(pytest.param(name, marks=pytest.mark.slow) for name in ("sm_90", "sm_100")), "sm_120")
+"""The oldest and the newest by default."""
 
 
 @pytest.fixture(autouse=True)
