@@ -6,7 +6,7 @@
 import gc
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from difflib import unified_diff
 from pathlib import Path
 from types import FrameType
@@ -49,8 +49,8 @@ def seal() -> Seal:
     return lambda payload: b"VYRE\x01\x00" + blake3(payload).digest() + payload
 
 
-@pytest.fixture(scope="session")
-def instructions() -> Callable[[Callable[[], Any]], int]:
+@pytest.fixture
+def instructions() -> Iterator[Callable[[Callable[[], Any]], int]]:
     """How many bytecode instructions a function runs: a measure of time that does not depend on the machine.
 
     The garbage of tests before it is collected first: the callbacks of weak references are Python too, and the
@@ -60,21 +60,25 @@ def instructions() -> Callable[[Callable[[], Any]], int]:
     def count(function: Callable[[], Any]) -> int:
         total = 0
 
-        def trace(frame: FrameType, event: str, _: Any) -> Any:
-            nonlocal total
+        def enter(frame: FrameType, event: str, _: Any) -> Any:
             frame.f_trace_opcodes, frame.f_trace_lines = True, False
-            total += event == "opcode"
-            return trace
+            return step
+
+        def step(frame: FrameType, event: str, _: Any) -> Any:
+            nonlocal total
+            if event == "opcode":
+                total += 1
+            return step
 
         before = sys.gettrace()
-        gc.collect()
-        gc.disable()
-        sys.settrace(trace)
+        sys.settrace(enter)
         try:
             function()
         finally:
             sys.settrace(before)
-            gc.enable()
         return total
 
-    return count
+    gc.collect()
+    gc.disable()
+    yield count
+    gc.enable()

@@ -50,8 +50,8 @@ def test_expressions_are_forgotten_as_soon_as_nothing_refers_to_them() -> None:
 
 def forget_deep() -> None:
     before = interned_count()
-    deep = chain(1_000_000, "deep")
-    assert interned_count() >= before + 1_000_000
+    deep = chain(200_000, "deep")
+    assert interned_count() >= before + 200_000
     del deep
     assert interned_count() <= before
 
@@ -140,13 +140,11 @@ def test_interned_finds_what_is_alive_and_makes_nothing() -> None:
     assert interned(OPS["sub"], operands) is None
 
 
-@pytest.mark.parametrize(
-    ("op", "operands"), [("add", (X, F)), ("sqrt", (F, F)), ("fma", (F, F)), ("and", (F, F)), ("add", ())]
-)
-def test_ill_typed_applications_are_refused_and_not_entered(op: str, operands: tuple[Expr, ...]) -> None:
+def test_ill_typed_applications_are_refused_and_not_entered() -> None:
     before = interned_count()
-    for _ in range(2):
-        with pytest.raises(TypeMismatch):
-            Apply(OPS[op], *operands)
+    for op, operands in [("add", (X, F)), ("sqrt", (F, F)), ("fma", (F, F)), ("and", (F, F)), ("add", ())]:
+        for _ in range(2):
+            with pytest.raises(TypeMismatch):
+                Apply(OPS[op], *operands)
     gc.collect()
     assert interned_count() <= before
