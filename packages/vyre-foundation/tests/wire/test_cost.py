@@ -67,8 +67,8 @@ def test_time_is_linear(shape: Callable[[int], Program], instructions: Callable[
 
 
 @SHAPES
-def test_a_hundred_thousand_expressions(shape: Callable[[int], Program]) -> None:
-    program = shape(100_000)
+def test_forty_thousand_expressions(shape: Callable[[int], Program]) -> None:
+    program = shape(40_000)
     data = encode(program)
     assert decode(data) == program
     assert decode(data).fingerprint() == fingerprint(program)
@@ -94,7 +94,7 @@ operands, its key and its places in lists and tables."""
 
 @SHAPES
 def test_memory_is_in_proportion_to_the_bytes(shape: Callable[[int], Program]) -> None:
-    data = encode(shape(20_000))
+    data = encode(shape(5_000))
     # The table of expressions, which other tests have filled, may be copied into a larger one in one of the decodings.
     assert min(peak(data) for _ in range(3)) < PER_BYTE * len(data)
 
