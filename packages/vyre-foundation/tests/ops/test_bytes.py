@@ -37,10 +37,12 @@ def cases(arity: int) -> list[tuple[str, DType]]:
 # the result modulo 256. Bits are strings of binary digits here, division goes by search.
 
 
+@cache
 def bits(x: int) -> str:
     return "".join("1" if x // 2**place % 2 else "0" for place in range(7, -1, -1))
 
 
+@cache
 def from_bits(digits: str) -> int:
     return sum(2**place for place, digit in enumerate(reversed(digits)) if digit == "1")
 
@@ -49,6 +51,7 @@ def digitwise(truth: dict[str, str]) -> Callable[..., int]:
     return lambda x, y, low, high: from_bits("".join(truth[p + q] for p, q in zip(bits(x), bits(y), strict=True)))
 
 
+@cache
 def quotient(x: int, y: int) -> int:
     """The greatest q with |q * y| <= |x|, and the sign of x * y."""
     magnitude = 0
