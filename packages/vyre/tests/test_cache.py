@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from vyre.cli import main
+from vyre_driver import registered_backends_by_precedence
 from vyre_driver.pipeline import database
 from vyre_driver.pipeline.entry import EntryIdentity, PayloadKind
 from vyre_driver.pipeline.settings import CacheMode, CacheSettings
@@ -87,6 +88,8 @@ def test_doctor_has_devices_prove_again_and_spellings_are_shown_with_their_times
 ) -> None:
     """What `doctor --prove` has measured and stored, for people and for programs."""
     monkeypatch.setenv("VYRE_CACHE", "rw")
+    only = [backend for backend in registered_backends_by_precedence() if backend.id == "opencl"]
+    monkeypatch.setattr("vyre.cli.machine.registered_backends_by_precedence", lambda: only)
     before = CliRunner().invoke(main, ["devices", "--spellings"])
     assert "`vyre doctor --prove` measures the others" in before.output
     CliRunner().invoke(main, ["doctor", "--prove", "--json"])

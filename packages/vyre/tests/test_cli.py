@@ -70,6 +70,20 @@ def test_backends_are_listed_by_rank() -> None:
     assert invoke("backends").exit_code == 0
 
 
+@pytest.fixture(scope="module")
+def examined() -> Result:
+    """What `doctor` says: it asks every backend in a process of its own, which takes seconds."""
+    return invoke("doctor", "--json")
+
+
+@pytest.fixture
+def known(examined: Result, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Backends answer as they did before, where a test is about what is shown of their answers."""
+    answers = json.loads(examined.stdout)["backends"]
+    monkeypatch.setattr("vyre.cli.machine.ask", lambda id, **_: answers[id])
+
+
+@pytest.mark.usefixtures("known")
 def test_a_backend_that_cannot_run_here_is_listed_with_its_remedy() -> None:
     gone = Availability.unavailable("there is no driver", "install one")
     absent = BackendRegistration(id="absent", precedence=1, contract=1, factory=MockBackend, probe=lambda: gone)
@@ -84,6 +98,7 @@ def test_a_backend_that_cannot_run_here_is_listed_with_its_remedy() -> None:
     assert "absent" in shown
 
 
+@pytest.mark.usefixtures("known")
 def test_a_table_shows_every_character_of_a_remedy() -> None:
     fix = "pip install some-very-long-distribution-name[with-an-extra]"
     gone = Availability.unavailable("it is [not] installed", fix)
@@ -97,16 +112,16 @@ def test_a_table_shows_every_character_of_a_remedy() -> None:
             assert word in shown
 
 
-def test_doctor_runs_every_available_backend() -> None:
-    result = invoke("doctor", "--json")
-    document = json.loads(result.stdout)
+def test_doctor_runs_every_available_backend(examined: Result) -> None:
+    document = json.loads(examined.stdout)
     assert document["backends"]["reference"]["computes"] is True
-    assert result.exit_code == (0 if document["well"] else 1)
+    assert examined.exit_code == (0 if document["well"] else 1)
     times = [(said["open_s"], said["first_dispatch_s"], said["took_s"]) for said in document["backends"].values()]
     assert all(opened + dispatched <= took for opened, dispatched, took in times)
     assert sum(took for *_, took in times) <= document["took_s"]
 
 
+@pytest.mark.usefixtures("known")
 def test_devices_tells_the_profile() -> None:
     document = answer("devices")
     assert document["devices"]["cpu"]["profile"]["device"]  # type: ignore[index]
