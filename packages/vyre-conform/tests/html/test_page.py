@@ -25,7 +25,9 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> str:
     here = str(Path(__file__).parents[1] / "worker")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")])))
-        run = prove(["backends:FRAGILE", "backends:ABSENT"], Suite(queries=(Query.parse("ops:rem:dtype=u8"),)), 9)
+        run = prove(
+            ["backends:FRAGILE", "backends:ABSENT"], Suite(queries=(Query.parse("ops:rem:dtype=u8,values=random"),)), 9
+        )
         path = tmp_path_factory.mktemp("page") / "new" / "page.html"
         kills = [Kill("a", "host", "</script><b>", "traps:one"), Kill("b", "host", "it lies", None)]
         write_page(Report(run, kills), path, named_by=NamedBy.CALLER)
