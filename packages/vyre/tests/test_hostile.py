@@ -112,7 +112,7 @@ def test_the_controls_run(place: Path) -> None:
         "replay c.zip --reference nonsense", "cache", "cache nonsense", "cache prune --size nonsense",
         "cache info extra", "natives", "natives --backend reference", "natives --backend nonsense",
         "natives --backend opencl --budget -1", "demo --backend nonsense", "demo --limit nonsense",
-        "demo --limit 20000 --no-reference --picture nowhere/x.png", "devices extra", "ops extra",
+        "demo --picture nowhere/x.png", "devices extra", "ops extra",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("as_json", [False, True], ids=["text", "json"])

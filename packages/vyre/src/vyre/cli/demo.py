@@ -14,6 +14,7 @@ from rich.table import Table
 
 from vyre.cli.exit import ExitCode
 from vyre.cli.outcome import JSON, Answer, readable_size, readable_time
+from vyre.cli.source import require_writable
 from vyre.demo.corpus import Corpus, standard_library
 from vyre.demo.job import Job
 from vyre.demo.jobs import jobs
@@ -55,6 +56,7 @@ def demo(ids: tuple[str, ...], reference: bool, limit: int | None, picture: Path
     """
     answer = Answer(as_json)
     with answer.failures():
+        require_writable(picture, "--picture")
         corpus = standard_library()
         if limit is not None:
             corpus = corpus.head(limit)
