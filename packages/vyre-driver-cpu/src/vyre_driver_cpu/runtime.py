@@ -209,7 +209,7 @@ def _runtime_code() -> bytes:
     system = (folder / ("windows.ll" if sys.platform == "win32" else "posix.ll")).read_text()
     clock = _CLOCK_MONOTONIC.get(sys.platform, _OTHER_CLOCK_MONOTONIC)
     system = system.replace("i32 CLOCK_MONOTONIC", f"i32 {clock}")
-    return compile_text(system + (folder / "runtime.ll").read_text(), host(), level=1)
+    return compile_text(system + (folder / "runtime.ll").read_text(), host(), level=0)
 
 
 if hasattr(os, "register_at_fork"):
