@@ -60,19 +60,47 @@ def test_a_report_can_be_read() -> None:
     assert str(VectorReport("kernel_0", 20, 0, 0, 0, 0, 0)) == "kernel_0: 20 instructions, none of them on vectors"
 
 
+def report_of(source: str, cpu: str) -> VectorReport:
+    words = spellings(has_half=True)
+    text, _ = print_module(lowered_for(target_of("cpu", words), validate(parse(source))), words)
+    (report,) = vector_reports(assembly(text, named(cpu)))
+    return report
+
+
 @pytest.mark.parametrize("name", BODIES)
 @pytest.mark.parametrize(("cpu", "width"), [("x86-64-v3", 256), ("apple-m1", 128)])
 def test_workgroups_become_vectors(name: str, cpu: str, width: int) -> None:
-    program = parse(f"""\
+    source = f"""\
 program p workgroup(64, 1, 1) {{
   read x: u32[] @0;
   write out: u32[len(x)] @1;
   {"workgroup w: u32[64];" if "w[" in BODIES[name] else ""}
   {BODIES[name]}
 }}
-""")
-    words = spellings(has_half=True)
-    text, _ = print_module(lowered_for(target_of("cpu", words), validate(program)), words)
-    (report,) = vector_reports(assembly(text, named(cpu)))
+"""
+    report = report_of(source, cpu)
     assert report.width == width
     assert report.vectors >= 3
+
+
+def test_a_table_of_one_invocation_is_not_written_out() -> None:
+    """An array that registers cannot hold gains nothing by it, and takes a second to compile."""
+    source = """\
+program offsets workgroup(1, 1, 1) {
+  read x: u32[] @0;
+  write out: u32[1] @1;
+  private counts: u32[256];
+
+  for i in 0..len(x) {
+    counts[x[i] & 255] = counts[x[i] & 255] + 1;
+  }
+  var total = 0;
+  for k in 0..256 {
+    let n = counts[k];
+    counts[k] = total;
+    total = total + n;
+  }
+  out[0] = counts[x[0] & 255];
+}
+"""
+    assert report_of(source, "x86-64-v3").instructions < 300

@@ -20,6 +20,8 @@ _ALWAYS = 4
 """A loop of at most this many iterations is not vectorized."""
 _MOST = 2000
 """Operations of all iterations together."""
+_SHORT = 64
+"""Elements of an array of an invocation that can all be in registers."""
 _CHUNK = 1 << 16
 """Operations of an invocation between two questions: a tenth of a millisecond, times the vectors of a workgroup."""
 _UNKNOWN_TRIPS = 64
@@ -34,6 +36,11 @@ _REDUCTIONS = frozenset("add mul and or xor min max".split())
 def is_better_unrolled(loop: For) -> bool:
     """Whether all iterations of a loop should stand one behind the other."""
     return _is_better_unrolled(loop, _written(loop.body, set()))
+
+
+def is_short(loop: For) -> bool:
+    """Whether a loop goes over so few elements that they can be in registers, if it is written out whole."""
+    return loop.trip_count is not None and loop.trip_count <= _SHORT
 
 
 def _is_better_unrolled(loop: For, each: int) -> bool:

@@ -10,7 +10,7 @@ from vyre_driver.legalization.lowered import RARE
 from vyre_driver.legalization.text_forms import CallForm
 from vyre_driver_cpu.bounds import UpperBounds
 from vyre_driver_cpu.function import FunctionText
-from vyre_driver_cpu.loops import chunk_of, is_better_unrolled, is_stream
+from vyre_driver_cpu.loops import chunk_of, is_better_unrolled, is_short, is_stream
 from vyre_driver_cpu.spelling import ATOMIC_STORE, TYPES, Spellings
 from vyre_driver_cpu.values import FunctionScope, OperandValues
 from vyre_foundation.dtype import DType
@@ -112,6 +112,8 @@ class StatementPrinter:
         self.number = 0
         """How many statements stand before the present place."""
         self._rare = 0
+        self._of_invocations = 0
+        """How many loops over invocations are around the present place."""
         self._loops: list[tuple[str, str]] = []
         """The latch and the end of each loop around the present place."""
         self._use(scope, OperandValues(scope))
@@ -248,7 +250,9 @@ class StatementPrinter:
         out.open(body)
         self.scope.symbols[Local(stmt.name, dtype)] = counter
         self._loops.append((latch, behind))
+        self._of_invocations += stmt.is_parallel
         self._block(stmt.body)
+        self._of_invocations -= stmt.is_parallel
         self._loops.pop()
         out.open(latch)
         out.add(f"{next} = add n{sign_of(dtype)}w {t} {counter}, {stmt.step}")
@@ -282,7 +286,9 @@ class StatementPrinter:
         """What LLVM is told about a loop; by itself it makes vectors, and unrolls nothing."""
         if self._rare:
             return ROLLED
-        return UNROLLED if is_better_unrolled(loop) else STREAMED if is_stream(loop) else ""
+        if is_better_unrolled(loop):
+            return UNROLLED if self._of_invocations or is_short(loop) else BY_FOUR
+        return STREAMED if is_stream(loop) else ""
 
     def _block(self, body: Body) -> None:
         self.scope.known.enter()

@@ -89,7 +89,7 @@ class VectorPrinter(StatementPrinter):
 
     def __init__(self, parent: StatementPrinter, scope: FunctionScope, values: VectorValues, number: int) -> None:
         self.asks, self.mutable = parent.asks, parent.mutable
-        self.number, self._rare = number, 0
+        self.number, self._rare, self._of_invocations = number, 0, 1
         self._loops = []
         self._use(scope, values)
         self._vectors = values
