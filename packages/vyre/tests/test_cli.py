@@ -511,6 +511,15 @@ def test_the_demo_agrees_on_a_small_part(tmp_path: Path) -> None:
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+def test_the_demo_says_at_once_that_pillow_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    monkeypatch.setattr("vyre.cli.demo.jobs", lambda *_: pytest.fail("a job was made"))
+    result = invoke("demo")
+    assert result.exit_code not in (0, 1)
+    assert "vyre does not support the demo without Pillow" in result.stderr
+    assert "pip install 'vyre[demo]'" in result.stderr
+
+
 NEIGHBOUR = """program neighbour workgroup(4) {
   read x: u32[] @0;
   write out: u32[len(x)] @1;

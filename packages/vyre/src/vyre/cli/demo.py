@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
+from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from vyre.demo.job import Job
 from vyre.demo.jobs import jobs
 from vyre.demo.measure import Measurement, measure
 from vyre.execution import backend_for
-from vyre_driver import VyreBackend
+from vyre_driver import UnsupportedFeature, VyreBackend
 
 REFERENCE_BYTES = 4 << 20
 """The interpreter hashes the smallest files up to this many bytes; everything else runs on everything everywhere."""
@@ -56,6 +57,7 @@ def demo(ids: tuple[str, ...], reference: bool, limit: int | None, picture: Path
     """
     answer = Answer(as_json)
     with answer.failures():
+        _require_pillow()
         require_writable(picture, "--picture")
         corpus = standard_library()
         if limit is not None:
@@ -66,6 +68,13 @@ def demo(ids: tuple[str, ...], reference: bool, limit: int | None, picture: Path
         agreed = all(m.agrees for m in done) and _digests_agree(done)
         _report(answer, corpus, done, agreed, picture)
         raise SystemExit(int(ExitCode.OK if agreed else ExitCode.FAILED))
+
+
+def _require_pillow() -> None:
+    """Refuse to run the jobs where the picture of one cannot be drawn."""
+    if find_spec("PIL") is None:
+        fix = "install it: pip install 'vyre[demo]'"
+        raise UnsupportedFeature("the demo without Pillow", backend="vyre", fix=fix)
 
 
 def _run_all(
