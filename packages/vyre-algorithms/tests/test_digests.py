@@ -62,11 +62,11 @@ CASES = {
 
 
 PROVEN = {"sum", "dot", "exact_sum", "scan", "matmul"}
-"""Those whose programs conformance compares with the reference at every change, at sizes that take the same ones."""
+"""Those whose programs conformance compares with the reference; on OpenCL, all of GitHub's jobs together do."""
 
 
 def marks(on: str, name: str) -> Any:
-    """Of what runs with `-m slow` only: OpenCL compiles for long, and Intel's what the embedded one has compiled."""
+    """OpenCL compiles slowly: what is proven elsewhere, and all but one case on Intel's runtime, run with `-m slow`."""
     is_short = not on.startswith("opencl") or (on == "opencl" and name not in PROVEN) or name == "argsort"
     return () if is_short else pytest.mark.slow
 

@@ -1,4 +1,4 @@
-"""Which loops are written out."""
+"""Which loops are unrolled."""
 
 from contextlib import ExitStack
 
@@ -28,11 +28,11 @@ def nested(*trips: int) -> list[For]:
         ((16,), [True]),
         ((4000,), [False]),
         ((4, 8), [True, True]),
-        ((16, 32), [False, True]),  # each is short, and both together are not
-        ((16, 4000), [True, False]),  # the inner loop stands there sixteen times
+        ((16, 32), [False, True]),  # each is short alone, both together are not
+        ((16, 4000), [True, False]),  # the code has the inner loop sixteen times
         ((16, 4, 32), [False, True, True]),
         ((2,) * 40, [False] * 33 + [True] * 7),
     ],
 )
-def test_what_is_written_out_is_bounded_together(trips: tuple[int, ...], expected: list[bool]) -> None:
+def test_the_unrolled_code_of_nested_loops_is_bounded(trips: tuple[int, ...], expected: list[bool]) -> None:
     assert list(map(is_better_unrolled, nested(*trips))) == expected

@@ -83,8 +83,8 @@ program p workgroup(64, 1, 1) {{
     assert report.vectors >= 3
 
 
-def test_a_table_of_one_invocation_is_not_written_out() -> None:
-    """An array that registers cannot hold gains nothing by it, and takes a second to compile."""
+def test_a_loop_over_a_long_private_array_is_not_unrolled() -> None:
+    """Registers cannot hold the array, so unrolling would only make more code."""
     source = """\
 program offsets workgroup(1, 1, 1) {
   read x: u32[] @0;

@@ -21,7 +21,7 @@ _ALWAYS = 4
 _MOST = 2000
 """Operations of all iterations together."""
 _SHORT = 64
-"""Elements of an array of an invocation that can all be in registers."""
+"""Elements of a private array that can all be in registers."""
 _CHUNK = 1 << 16
 """Operations of an invocation between two questions: a tenth of a millisecond, times the vectors of a workgroup."""
 _UNKNOWN_TRIPS = 64
@@ -35,11 +35,11 @@ _REDUCTIONS = frozenset("add mul and or xor min max".split())
 
 def is_better_unrolled(loop: For) -> bool:
     """Whether all iterations of a loop should stand one behind the other."""
-    return _is_better_unrolled(loop, _written(loop.body, set()))
+    return _is_better_unrolled(loop, _unrolled_size(loop.body, set()))
 
 
 def is_short(loop: For) -> bool:
-    """Whether a loop goes over so few elements that they can be in registers, if it is written out whole."""
+    """Whether a loop has so few iterations that an array with an element for each can be in registers."""
     return loop.trip_count is not None and loop.trip_count <= _SHORT
 
 
@@ -54,11 +54,11 @@ def _is_better_unrolled(loop: For, each: int) -> bool:
     return trips <= _ALWAYS or not is_reduction(loop, stmts)
 
 
-def _written(body: Body, seen: set[Expr]) -> int:
-    """How many operations stand in the code of a body whose loops are unrolled if they are better so."""
+def _unrolled_size(body: Body, seen: set[Expr]) -> int:
+    """How many operations a body has after those of its loops that are better unrolled are."""
     total = len(postorder((e for s in body for e in expressions(s)), seen))
     for stmt in body:
-        inner = sum(_written(nested, seen) for nested in bodies(stmt))
+        inner = sum(_unrolled_size(nested, seen) for nested in bodies(stmt))
         if isinstance(stmt, For) and stmt.trip_count is not None and _is_better_unrolled(stmt, inner):
             inner *= stmt.trip_count
         total += inner

@@ -73,7 +73,7 @@ class DType:
         def __call__(self, x: Any, /) -> Any:
             """Give a value of this type: ``u32(1)`` of a number, ``u32(x)`` converts a value as `Value.cast` does."""
 
-    else:  # for type checkers a type has no elements at all
+    else:  # type checkers must not see these: they refuse both by themselves
         __iter__ = None  # without this, Python would iterate by calling `__getitem__`
 
         def __getitem__(self, axes):

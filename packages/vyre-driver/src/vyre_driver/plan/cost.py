@@ -9,7 +9,7 @@ that it has measured.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Set
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from vyre_driver.plan.launch import LaunchPlan
@@ -200,8 +200,8 @@ class _Count:
         return node
 
 
-def _bounding(program: Program) -> Set[str]:
-    """The locals that the bounds of loops are made of. What others can be is not asked, which would take long."""
+def _bounding(program: Program) -> set[str]:
+    """The locals on which the bounds of loops depend. Ranges of others are not needed, and take time to compute."""
     names, seen = set[str](), set[Expr]()
     for stmt in reversed(program.statements):  # a local is declared before it is read
         if isinstance(stmt, For) or (isinstance(stmt, Let) and stmt.name in names):
