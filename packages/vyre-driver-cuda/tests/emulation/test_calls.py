@@ -108,6 +108,21 @@ def test_a_dispatch_over_arrays_of_the_device_is_one_launch(fake: FakeCupy, back
     assert out.numpy().tolist() == (WORDS * 4).tolist()
 
 
+@pytest.mark.parametrize("read", [np.asarray, DeviceArray.numpy, lambda array: hasattr(array, "__array_interface__")])
+def test_a_result_that_numpy_has_copied_gives_its_memory_to_the_next(
+    fake: FakeCupy, backend: EngineBackend, read: Callable[[DeviceArray], object]
+) -> None:
+    """NumPy looks for memory of the host first. That it finds none shares nothing, and no launch is prepared again."""
+    source, x = doubling(), make.array(backend, WORDS)
+    read(dispatch_device_arrays(backend, source, {"x": x})["out"])
+    assert calls(fake, lambda: read(dispatch_device_arrays(backend, source, {"x": x})["out"]))["launchKernel"] == 1
+    before = backend.backend_metric_snapshot()["prepares"]
+    for _ in range(3):
+        read(dispatch_device_arrays(backend, source, {"x": x})["out"])
+    assert backend.backend_metric_snapshot()["prepares"] == before
+    assert calls(fake, lambda: dispatch_device_arrays(backend, source, {"x": x})) == LAUNCH
+
+
 def test_a_dispatch_of_bytes_copies_in_and_out(fake: FakeCupy, backend: EngineBackend) -> None:
     """The output is written everywhere, so it is not filled; each copy has an event, and the last is asked."""
     source = doubling()

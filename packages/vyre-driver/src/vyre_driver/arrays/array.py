@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 import numpy as np
 
 from vyre_driver.arrays.arrow import arrow
-from vyre_driver.arrays.memory import ArrayMemory, constant_memory, result_memory
+from vyre_driver.arrays.memory import ArrayMemory, constant_memory, is_on_host, result_memory
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.delegate import innermost
@@ -132,9 +132,9 @@ class DeviceArray(ResidentArray):
             StaleHandle: The array was closed, or its device was opened again.
         """
         if not copy:
-            exported = self._exported()
-            if not isinstance(exported, np.ndarray):
+            if not is_on_host(self.backend):
                 raise UnsupportedFeature("using the memory of an array on the host", fix=COPY, backend=self.device)
+            exported: npt.NDArray[Any] = self._exported()
             return exported
         size, dtype = self.dtype.size, self.dtype.numpy
         if self.size == 0:
@@ -180,12 +180,13 @@ class DeviceArray(ResidentArray):
         """The protocols of the library whose arrays have such memory, as ``__array_interface__`` of NumPy."""
         if not name.endswith("array_interface__"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
-        try:
-            exported = self._exported()
-        except UnsupportedFeature as error:
-            raise AttributeError(str(error), name=name, obj=self) from error
-        found = getattr(exported, name, None)
-        if found is None or (isinstance(exported, np.ndarray) and exported.dtype.kind == "V"):
+        found, on_host = None, is_on_host(self.backend)
+        if on_host == (name == "__array_interface__") and not (on_host and self.dtype.numpy.kind == "V"):
+            try:
+                found = getattr(self._exported(), name, None)
+            except UnsupportedFeature as error:
+                raise AttributeError(str(error), name=name, obj=self) from error
+        if found is None:
             raise AttributeError(f"{self!r} has no {name}. Fix: {COPY}", name=name, obj=self)
         return found
 

@@ -13,12 +13,13 @@ from collections import defaultdict, deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.resources import Resource
-from vyre_driver.errors import DeviceOutOfMemory, StaleHandle
+from vyre_driver.errors import DeviceOutOfMemory, StaleHandle, UnsupportedFeature
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
 MAX_CACHED = 8
@@ -32,6 +33,7 @@ _NOTHING = bytearray()
 _Free = defaultdict[int, deque[Resource]]
 _free: weakref.WeakKeyDictionary[VyreBackend, _Free] = weakref.WeakKeyDictionary()
 _constants: weakref.WeakKeyDictionary[VyreBackend, dict[bytes, ArrayMemory]] = weakref.WeakKeyDictionary()
+_on_host: weakref.WeakKeyDictionary[VyreBackend, bool] = weakref.WeakKeyDictionary()
 _lock = threading.Lock()
 
 
@@ -112,3 +114,17 @@ def is_live(backend: VyreBackend, resource: Resource) -> bool:
         except StaleHandle:
             return False
     return known is not False
+
+
+def is_on_host(backend: VyreBackend) -> bool:
+    """Whether NumPy can use the memory of a backend. Asked of one byte: memory that was exported is shared for good."""
+    known = _on_host.get(backend)
+    if known is None:
+        resource = backend.allocate_resident(1)
+        try:
+            known = isinstance(backend.export_resident(resource), np.ndarray)
+        except UnsupportedFeature:
+            known = False
+        resource.end()
+        _on_host[backend] = known
+    return known
