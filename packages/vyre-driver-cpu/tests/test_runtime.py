@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from vyre_driver.backend.contract import VyreBackend
+from vyre_driver.cpus import usable_cpus
 from vyre_driver.engine.pending import WaitLimit
 from vyre_driver_cpu.compiler import LoadedCode, compile_text
 from vyre_driver_cpu.cpu import host
@@ -27,7 +28,6 @@ from vyre_driver_cpu.runtime import (
     PoolJob,
     PoolJobs,
     thread_count,
-    usable_cpus,
 )
 from vyre_foundation.build import constant, program
 from vyre_foundation.dtype import u32

@@ -16,6 +16,7 @@ from vyre_conform.oracle import settle
 from vyre_conform.outcome import Outcome
 from vyre_conform.worker import NamedBy, Worker
 from vyre_driver import process
+from vyre_driver.cpus import usable_cpus
 
 REPEATS = 4
 _CONFINED = """
@@ -36,9 +37,9 @@ class Deviation:
 
 def core_counts() -> tuple[int, ...]:
     """How many cores processes are given here; no choice where the system cannot confine them."""
+    available = usable_cpus()
     if not hasattr(os, "sched_getaffinity"):
-        return (os.cpu_count() or 1,)
-    available = len(os.sched_getaffinity(0))
+        return (available,)
     return tuple(sorted({1, min(2, available), available}))
 
 

@@ -15,6 +15,7 @@ import time
 from functools import cache
 from importlib.resources import files
 
+from vyre_driver.cpus import usable_cpus
 from vyre_driver.engine.pending import LONGEST_WAIT, keep
 from vyre_driver.errors import BackendUnavailable
 from vyre_driver.policy.queue import LONGEST_BLOCKING
@@ -101,13 +102,6 @@ def thread_count() -> int:
         reason = f"{VARIABLE}={wanted!r} is not a number of threads"
         raise BackendUnavailable("cpu", reason, fix="set it to 1 or more, or unset it")
     return int(wanted)
-
-
-def usable_cpus() -> int:
-    """The CPUs that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 class Pool:

@@ -76,10 +76,16 @@ ONE, FOUR = (1, 1, 1), (4, 1, 1)
 # ── memory ──
 
 
-@pytest.mark.parametrize(
-    "size", [1, 3, 4096, memory_module.SMALL, memory_module.SMALL + 1, 7 * memory_module.LARGE + 5]
+SIZES = (
+    *(1, 3, 4096, memory_module.SMALL, memory_module.SMALL + 1, memory_module.SHARE, memory_module.SHARE + 1),
+    *(7 * memory_module.LARGE + 5, 3 * memory_module.LARGES * memory_module.LARGE),
 )
-def test_bytes_go_in_and_come_out(port: RehearsedPort, size: int) -> None:
+
+
+@pytest.mark.parametrize("threads", [1, 2, memory_module.THREADS])
+@pytest.mark.parametrize("size", SIZES)
+def test_bytes_go_in_and_come_out(port: RehearsedPort, size: int, threads: int) -> None:
+    port._order._host.threads = threads
     memory = port.allocate(size)
     data = np.random.default_rng(size).integers(0, 256, size, np.uint8)
     given = data.copy()
@@ -89,6 +95,22 @@ def test_bytes_go_in_and_come_out(port: RehearsedPort, size: int) -> None:
     got = np.zeros(size, np.uint8)
     port.copy_out(memory, got.data)
     data[-1] = 9
+    assert (got == data).all()
+
+
+@pytest.mark.parametrize("way", ["in", "out"])
+def test_a_copy_that_fails_leaves_the_memory_of_the_caller(port: RehearsedPort, fake: FakeCupy, way: str) -> None:
+    """No thread reads it or writes to it any more when the call has ended, and the next copy is complete."""
+    size = 3 * memory_module.LARGES * memory_module.LARGE
+    memory, data = port.allocate(size), np.random.default_rng(1).integers(0, 256, size, np.uint8)
+    port.copy_in(memory, data.data)
+    got, copy = np.zeros(size, np.uint8), port.copy_in if way == "in" else port.copy_out
+    fake.refuse("memcpyAsync", 1, nth=memory_module.LARGES + 3)
+    with pytest.raises(DispatchFailed):
+        copy(memory, data.data if way == "in" else got.data)
+    assert port._order._host._pool is None
+    got[:] = 0
+    port.copy_out(memory, got.data)
     assert (got == data).all()
 
 
