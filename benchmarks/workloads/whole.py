@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 DEGREE, FAR = 8, 2**30
 DAMPING, ACCURACY = 0.85, 1e-7
 ITERATIONS, CENTRES, ROUNDS, LAYERS = 100, 16, 20, 100
-PART = 256
-"""Elements that one invocation of a reduction adds."""
+GROUP, EACH = 256, 4
+"""Invocations of a workgroup that reduces, and the elements that each of them adds."""
+PART = 64
+"""Points that one invocation looks at for one centre."""
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -145,11 +147,27 @@ def _gradient_data(side: int) -> tuple[Arrays, npt.NDArray[Any], float]:
     return {"right": right}, x.astype(np.float32), 2e-2
 
 
+def _group_sum(p: Any, name: str, value: Any) -> Any:
+    """The sum of a value over the invocations of a workgroup, which all of them come to."""
+    from vyre_foundation import f32
+
+    shared, own, half = p.workgroup(name, f32, GROUP), p.local_id(0), GROUP // 2
+    shared[own] = value
+    p.barrier()
+    while half:
+        with p.if_(own < half):
+            shared[own] = shared[own] + shared[own + half]
+        p.barrier()
+        half //= 2
+    return shared[0]
+
+
 def _gradient(side: int) -> Graph:
     import vyre as vy
     from vyre_foundation import f32, program, select
 
-    n, count = side * side, -(-side * side // PART)
+    n = side * side
+    count = -(-n // (GROUP * EACH))
     with program("apply", 64) as p:
         d, q = p.read("d", f32), p.write("q", f32, n)
         i = p.global_id(0)
@@ -162,23 +180,26 @@ def _gradient(side: int) -> Graph:
             total.set(total - select(x < side - 1, d[i + 1], 0.0))
             q[i] = total
     apply = p.build()
-    with program("products", 64) as p:
+    with program("products", GROUP) as p:
         a, b, parts = p.read("a", f32), p.read("b", f32), p.write("parts", f32, count)
-        i = p.global_id(0)
-        with p.if_(i < count):
-            total = p.var(0.0, f32)
-            with p.range(0, PART) as row:  # in which neighbours read neighbours
-                k = p.let(row * count + i)
-                total.set(total + a[k] * b[k])
-            parts[i] = total
+        group = p.workgroup_id(0)
+        value = p.var(0.0, f32)
+        with p.range(0, EACH) as k:  # in which neighbours read neighbours
+            i = p.let((group * EACH + k) * GROUP + p.local_id(0))
+            with p.if_(i < n):
+                value.set(value + a[i] * b[i])
+        whole = _group_sum(p, "shared", value)
+        with p.if_(p.local_id(0) == 0):
+            parts[group] = whole
     products = p.build()
-    with program("total", 1) as p:
+    with program("total", GROUP) as p:
         parts, total = p.read("parts", f32), p.write("total", f32, 1)
-        with p.if_(p.global_id(0) == 0):
-            value = p.var(0.0, f32)
-            with p.range(0, parts.length) as k:
-                value.set(value + parts[k])
-            total[0] = value
+        value = p.var(0.0, f32)
+        with p.range(p.local_id(0), count, GROUP) as k:
+            value.set(value + parts[k])
+        whole = _group_sum(p, "shared", value)
+        with p.if_(p.local_id(0) == 0):
+            total[0] = whole
     total = p.build()
     with program("advance", 64) as p:
         rr, dq, d, q = p.read("rr", f32, 1), p.read("dq", f32, 1), p.read("d", f32), p.read("q", f32)
@@ -203,12 +224,17 @@ def _gradient(side: int) -> Graph:
         rr = g.temporary(f32, 1)
         g.fill(x, 0.0)
         g.copy(r, d)
-        g.dispatch(total, parts=g.dispatch(products, a=r, b=r)["parts"], total=rr)
+
+        def dot(a: Any, b: Any, **into: Any) -> Any:
+            parts = g.dispatch(products, a=a, b=b, invocations=count * GROUP)["parts"]
+            return g.dispatch(total, parts=parts, invocations=GROUP, **into)["total"]
+
+        dot(r, r, total=rr)
         with g.repeat(ITERATIONS):
             q = g.dispatch(apply, d=d)["q"]
-            dq = g.dispatch(total, parts=g.dispatch(products, a=d, b=q)["parts"])["total"]
+            dq = dot(d, q)
             g.dispatch(advance, rr=rr, dq=dq, d=d, q=q, x=x, r=r)
-            after = g.dispatch(total, parts=g.dispatch(products, a=r, b=r)["parts"])["total"]
+            after = dot(r, r)
             g.dispatch(turn, after=after, before=rr, r=r, d=d)
             g.copy(after, rr)
         g.output("out", x)
@@ -267,25 +293,26 @@ def _means(count: int) -> Graph:
             sums[3 * i + 1] = sy
             sums[3 * i + 2] = size
     gather = p.build()
-    with program("move", CENTRES) as p:
+    with program("move", GROUP) as p:
         sums, centres = p.read("sums", f32), p.write("centres", f32, 2 * CENTRES)
-        i = p.global_id(0)
-        with p.if_(i < CENTRES):
-            sx, sy, size = p.var(0.0, f32), p.var(0.0, f32), p.var(0.0, f32)
-            with p.range(0, parts) as k:
-                at = p.let(3 * (k * CENTRES + i))
-                sx.set(sx + sums[at])
-                sy.set(sy + sums[at + 1])
-                size.set(size + sums[at + 2])
-            centres[2 * i] = sx / max(size, 1.0)
-            centres[2 * i + 1] = sy / max(size, 1.0)
+        centre = p.workgroup_id(0)
+        sx, sy, size = p.var(0.0, f32), p.var(0.0, f32), p.var(0.0, f32)
+        with p.range(p.local_id(0), parts, GROUP) as k:
+            at = p.let(3 * (k * CENTRES + centre))
+            sx.set(sx + sums[at])
+            sy.set(sy + sums[at + 1])
+            size.set(size + sums[at + 2])
+        x, y, members = (_group_sum(p, name, value) for name, value in (("xs", sx), ("ys", sy), ("sizes", size)))
+        with p.if_(p.local_id(0) == 0):
+            centres[2 * centre] = x / max(members, 1.0)
+            centres[2 * centre + 1] = y / max(members, 1.0)
     move = p.build()
     with vy.graph("k_means") as g:
         points, centres = g.input("points", f32, 2 * count), g.input("centres", f32, 2 * CENTRES)
         with g.repeat(ROUNDS):
             label = g.dispatch(assign, points=points, centres=centres, invocations=count)["label"]
             sums = g.dispatch(gather, points=points, label=label, invocations=CENTRES * parts)["sums"]
-            g.dispatch(move, sums=sums, centres=centres, invocations=CENTRES)
+            g.dispatch(move, sums=sums, centres=centres, invocations=CENTRES * GROUP)
         g.output("out", centres)
     return g.build()
 

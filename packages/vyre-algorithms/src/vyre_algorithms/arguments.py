@@ -154,11 +154,11 @@ def function(given: object, name: str, example: str) -> None:
         raise InvalidInput(name, needed="a function of values", got=type(given).__name__, fix=f"pass {example}")
 
 
-def starts_of(given: object, length: int, name: str = "starts") -> npt.NDArray[np.int64]:
+def starts_of(given: object, length: int, name: str = "starts") -> HostArray:
     """The starts of segments with the end of the last behind them: integers that ascend from 0 to `length`."""
     starts = vector(given, name)
     of_kind(starts, "iu", "integers", name)
-    found: HostArray = np.asarray(starts).astype(np.int64)
+    found: HostArray = np.asarray(starts)
     if not found.size or found[0] != 0 or found[-1] != length or (found[1:] < found[:-1]).any():
         fix = "pass the first element of each segment, and the length of the array last"
         raise InvalidInput(name, needed=f"ascending integers from 0 to {length}", got="others", fix=fix)

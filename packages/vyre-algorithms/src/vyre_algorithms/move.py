@@ -122,7 +122,7 @@ def offsets_of(starts: object, length: int, backend: Backend) -> Array:
     In a graph, others are a trap.
     """
     if not isinstance(starts, RecordedRange):
-        return starts_of(starts, length).astype(np.uint32)
+        return starts_of(starts, length).astype(np.uint32, copy=False)
     array = vector(starts, "starts")
     dtype = of_kind(array, "iu", "integers", "starts")
     given = {"starts": array, "end": words(length)}
