@@ -31,7 +31,7 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 from workloads import WORKLOADS, Work  # noqa: E402
 
 from vyre_driver import DispatchConfig, acquire, compile  # noqa: E402
-from vyre_driver.backend.resources import ResidentDispatchStep, ResidentReadRange  # noqa: E402
+from vyre_driver.backend.resources import ResidentDispatchStep, ResidentReadRange, Resource  # noqa: E402
 from vyre_driver.engine.backend import EngineBackend  # noqa: E402
 from vyre_driver_cuda.dialect import without_grid_barriers  # noqa: E402
 from vyre_driver_cuda.opened import open_device  # noqa: E402
@@ -145,7 +145,10 @@ def kernels(backend: EngineBackend, names: Iterable[str], *, toy: bool, copied: 
         pipeline, inputs = compile(backend, work.program, config), list(work.inputs.values())
         (result,) = pipeline.dispatch(inputs)
         row: Row = {"kernel": name, "size": size, "right": work.is_met_by(np.frombuffer(result, work.wanted.dtype))}
-        ours = _median(lambda p=pipeline, i=inputs: (p.dispatch_timed(i).device_ns or 0) / 1e9, 1 if toy else SAMPLES)
+        held = _on_the_gpu(backend, work)
+        timed = lambda p=pipeline, h=held: (p.dispatch_resident_timed(h).device_ns or 0) / 1e9
+        timed()
+        ours = _median(timed, 1 if toy else SAMPLES)
         row |= {"ours µs": _micro(ours), "GB/s": round(work.bytes / ours / 1e9, 1)}
         if not toy:
             hand = ByHand(name, work)
@@ -158,6 +161,19 @@ def kernels(backend: EngineBackend, names: Iterable[str], *, toy: bool, copied: 
             }
         pipeline.close()
         yield row
+
+
+def _on_the_gpu(backend: EngineBackend, work: Work) -> list[Resource]:
+    """Memory for the buffers of a workload, where both kernels find their data: one has no fresher caches than another."""
+    given = dict(zip((b.name for b in work.program.inputs), work.inputs.values(), strict=True))
+    held: list[Resource] = []
+    for buffer in work.program.buffers:
+        if buffer.memory.is_host_visible:
+            contents = given.get(buffer.name)
+            held.append(backend.allocate_resident(work.wanted.nbytes if contents is None else contents.nbytes))
+            if contents is not None:
+                backend.upload_resident(held[-1], contents)
+    return held
 
 
 def stepping(name: str) -> Program:

@@ -2,17 +2,18 @@
 
 Allocations come from a pool of CuPy's that belongs to the port: what is given back serves the next one at once, which
 is safe because it is known what memory may still be used by (see `order`). Bytes of callers go through pinned memory of
-the port: so the caller's memory is free at return, whatever kind it is. Large copies go in parts, some on the bus while
-others are copied on the host, by several threads, because one core moves a fraction of what the bus does.
+the port, piece by piece: so the caller's memory is free at return, whatever kind it is, and one piece is copied on the
+host while another is under way. Large copies are shared among several threads, because one core copies a fraction of
+what the bus moves.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -21,13 +22,14 @@ from vyre_driver.cpus import usable_cpus
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    Bytes: TypeAlias = npt.NDArray[np.uint8]
+
 SMALL, SMALLS = 1 << 16, 16
-LARGE, LARGES = 1 << 20, 12
+LARGE, LARGES = 1 << 20, 4
 """Bytes of a slot of pinned memory, and how many there are: copies that may be under way before one is waited for."""
-THREADS = 8
-"""Threads that copy on the host, at most: fewer than there are large slots, as the others are on their way."""
-SHARE = 1 << 18
-"""Bytes that are worth handing to a thread."""
+THREADS, SHARED, SHARED_SLOTS = 8, 1 << 22, 2
+"""Threads that share a copy, at most; the bytes of the least that is shared, for one is called in some 100 µs; and the
+large slots that each thread has then."""
 
 Wait = Callable[[Any], None]
 
@@ -45,47 +47,54 @@ class DeviceMemory:
         self.address, self.holder, self.used = address, holder, used
 
 
-class HostCopies:
-    """Copies of host memory on a few threads, which begin with the first copy."""
+class CopyThreads:
+    """Threads that copy, which begin with the first shared copy. `begin` is run once on each."""
 
-    def __init__(self) -> None:
-        self.threads = min(THREADS, usable_cpus())
+    def __init__(self, begin: Callable[[], None]) -> None:
+        self.count, self._begin = min(THREADS, usable_cpus()), begin
         self._pool: ThreadPoolExecutor | None = None
 
-    def start(self, target: npt.NDArray[np.uint8], source: npt.NDArray[np.uint8]) -> Future[None]:
-        """Copy on another thread."""
+    def run(self, calls: Sequence[Callable[[], None]]) -> None:
+        """Make the calls, one on each thread. All have ended at the end, also where one fails or an interrupt comes."""
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(self.threads, "vyre cuda copies")
-        return self._pool.submit(np.copyto, target, source)
+            self._pool = ThreadPoolExecutor(self.count, "vyre cuda copies", self._begin)
+        try:
+            for future in [self._started(self._pool, call) for call in calls]:
+                future.result()
+        except BaseException:
+            self.end()
+            raise
 
     def end(self) -> None:
-        """End the threads, when all that they were given is copied."""
+        """End the threads, when their calls have ended."""
         if self._pool is not None:
             self._pool.shutdown()
             self._pool = None
+
+    @staticmethod
+    def _started(pool: ThreadPoolExecutor, call: Callable[[], None]) -> Future[None]:
+        try:
+            return pool.submit(call)
+        except RuntimeError:  # the interpreter is about to end, and starts nothing on threads any more
+            call()
+            made = Future[None]()
+            made.set_result(None)
+            return made
 
 
 class StagingBuffer:
     """Pinned host memory that a copy uses until `event`. It `is_open` while that does not stand behind the copy.
 
-    Without `is_used` no copy uses it any more. `on_host` is the last copy between it and other host memory on another
-    thread.
+    Without `is_used` no copy uses it any more.
     """
 
-    __slots__ = ("address", "bytes", "event", "is_open", "is_used", "on_host")
+    __slots__ = ("address", "bytes", "event", "is_open", "is_used")
 
     def __init__(self, cupy: Any, size: int) -> None:
         self.bytes = np.frombuffer(cupy.cuda.alloc_pinned_memory(size), np.uint8, size)
         self.address = int(self.bytes.ctypes.data)
         self.event = cupy.cuda.Event(disable_timing=True)
         self.is_open = self.is_used = False
-        self.on_host: Future[None] | None = None
-
-    def join(self) -> None:
-        """Wait for the copy on the host."""
-        if self.on_host is not None:
-            self.on_host.result()
-            self.on_host = None
 
 
 class Ring:
@@ -96,10 +105,9 @@ class Ring:
         self._staging: deque[StagingBuffer] = deque()
 
     def next(self) -> StagingBuffer:
-        """The slot that was used longest ago, when its copies have ended."""
+        """The slot that was used longest ago, when its copy has ended."""
         staging = StagingBuffer(self._cupy, self.size) if len(self._staging) < self.count else self._staging.popleft()
         self._staging.append(staging)
-        staging.join()
         if staging.is_open:
             self.close(staging)
         if staging.is_used:
@@ -111,11 +119,6 @@ class Ring:
         self._cupy.cuda.runtime.eventRecord(staging.event.ptr, self._stream)
         staging.is_open = False
 
-    def join(self) -> None:
-        """Wait for all copies on the host."""
-        for staging in self._staging:
-            staging.join()
-
     def release(self) -> None:
         """Drop the references to all pinned memory."""
         self._staging.clear()
@@ -124,106 +127,67 @@ class Ring:
 class StreamCopies:
     """Copies between host memory and the GPU on a stream. `wait` waits for an event and lets interrupts through."""
 
-    def __init__(self, cupy: Any, stream: int, wait: Wait, host: HostCopies) -> None:
-        self._runtime, self._stream, self._wait, self._host = cupy.cuda.runtime, stream, wait, host
+    def __init__(self, cupy: Any, stream: int, wait: Wait, threads: CopyThreads) -> None:
+        self._runtime, self._stream, self._wait, self._threads = cupy.cuda.runtime, stream, wait, threads
         self._small = Ring(cupy, stream, SMALL, SMALLS, wait)
         self._large = Ring(cupy, stream, LARGE, LARGES, wait)
+        self._shared = [Ring(cupy, stream, LARGE, SHARED_SLOTS, wait) for _ in range(threads.count)]
+        self._before = cupy.cuda.Event(disable_timing=True)
 
     def write(self, address: int, data: memoryview) -> None:
         """Enqueue the copy of `data` to `address`; `data` is free at return."""
-        if data.nbytes > SHARE:
-            with self._joined():
-                self._write_in_parts(address, np.frombuffer(data, np.uint8))
-            return
-        ring = self._ring(data.nbytes)
-        staging = ring.next()
-        staging.bytes[: data.nbytes].data[:] = data
-        self._send(address, staging, data.nbytes, ring)
+        self._pieces(self._write, address, np.frombuffer(data, np.uint8))
 
     def read(self, address: int, into: memoryview) -> None:
         """Fill `into` from `address`, after everything that was enqueued before."""
-        if into.nbytes > SHARE:
-            with self._joined():
-                self._read_in_parts(address, np.frombuffer(into, np.uint8))
-            return
-        ring = self._ring(into.nbytes)
-        staging = ring.next()
-        self._fetch(address, staging, into.nbytes, ring)
-        self._end(staging)
-        into[:] = staging.bytes[: into.nbytes].data
-
-    def _write_in_parts(self, address: int, data: npt.NDArray[np.uint8]) -> None:
-        """Some are on their way to pinned memory while others are on that to the GPU."""
-        filled: deque[tuple[int, StagingBuffer, int]] = deque()
-        step = self._step(data.size)
-
-        def send() -> None:
-            start, staging, size = filled.popleft()
-            staging.join()
-            self._send(address + start, staging, size, self._large)
-
-        for start in range(0, data.size, step):
-            part, staging = data[start : start + step], self._large.next()
-            staging.on_host = self._host.start(staging.bytes[: part.size], part)
-            filled.append((start, staging, part.size))
-            if len(filled) == self._host.threads:
-                send()
-        while filled:
-            send()
-
-    def _read_in_parts(self, address: int, into: npt.NDArray[np.uint8]) -> None:
-        """Some are on their way to pinned memory while others are on that to the caller's."""
-        fetched: deque[tuple[StagingBuffer, npt.NDArray[np.uint8]]] = deque()
-        step = self._step(into.size)
-
-        def take() -> None:
-            staging, part = fetched.popleft()
-            self._end(staging)
-            staging.on_host = self._host.start(part, staging.bytes[: part.size])
-
-        for start in range(0, into.size, step):
-            if len(fetched) + self._host.threads == self._large.count:
-                take()
-            part, staging = into[start : start + step], self._large.next()
-            self._fetch(address + start, staging, part.size, self._large)
-            fetched.append((staging, part))
-        while fetched:
-            take()
+        self._pieces(self._read, address, np.frombuffer(into, np.uint8))
 
     def release(self) -> None:
         """Give the pinned memory back; no copy uses it any more."""
-        self._small.release()
-        self._large.release()
+        for ring in (self._small, self._large, *self._shared):
+            ring.release()
 
-    @contextmanager
-    def _joined(self) -> Iterator[None]:
-        """Around copies on other threads: all have ended at its end, also where an error or an interrupt comes."""
-        try:
-            yield
-            self._large.join()
-        except BaseException:
-            self._host.end()
-            raise
+    def _pieces(self, copy: Callable[[Ring, int, Bytes, range], None], address: int, host: Bytes) -> None:
+        """Copy pieces of the size of a slot, those of a large copy on several threads.
 
-    def _ring(self, size: int) -> Ring:
-        return self._small if size <= SMALL else self._large
+        These wait for nothing but copies: what comes before is waited for here, where interrupts are noticed.
+        """
+        if host.size < SHARED or self._threads.count == 1:
+            ring = self._small if host.size <= SMALL else self._large
+            copy(ring, address, host, range(0, host.size, ring.size))
+            return
+        self._runtime.eventRecord(self._before.ptr, self._stream)
+        self._wait(self._before)
+        step = LARGE * len(self._shared)
+        starts = [range(LARGE * n, host.size, step) for n in range(len(self._shared))]
+        each = zip(self._shared, starts, strict=True)
+        self._threads.run([partial(copy, ring, address, host, some) for ring, some in each])
 
-    def _step(self, size: int) -> int:
-        """The bytes of a part."""
-        return min(LARGE, max(SHARE, -(-size // self._host.threads)))
+    def _write(self, ring: Ring, address: int, data: Bytes, starts: range) -> None:
+        kind = self._runtime.memcpyHostToDevice
+        for start in starts:
+            piece, staging = data[start : start + ring.size], ring.next()
+            np.copyto(staging.bytes[: piece.size], piece)
+            self._copy(address + start, staging.address, piece.size, kind, ring, staging)
 
-    def _send(self, address: int, staging: StagingBuffer, size: int, ring: Ring) -> None:
-        self._copy(address, staging.address, size, self._runtime.memcpyHostToDevice, ring, staging)
-
-    def _fetch(self, address: int, staging: StagingBuffer, size: int, ring: Ring) -> None:
-        self._copy(staging.address, address, size, self._runtime.memcpyDeviceToHost, ring, staging)
+    def _read(self, ring: Ring, address: int, into: Bytes, starts: range) -> None:
+        kind = self._runtime.memcpyDeviceToHost
+        pending: deque[tuple[StagingBuffer, Bytes]] = deque()
+        for start in starts:
+            if len(pending) == ring.count:
+                self._take(*pending.popleft())
+            piece, staging = into[start : start + ring.size], ring.next()
+            self._copy(staging.address, address + start, piece.size, kind, ring, staging)
+            pending.append((staging, piece))
+        while pending:
+            self._take(*pending.popleft())
 
     def _copy(self, target: int, source: int, size: int, kind: int, ring: Ring, staging: StagingBuffer) -> None:
         staging.is_open = staging.is_used = True  # an interrupt may come in between
         self._runtime.memcpyAsync(target, source, size, kind, self._stream)
         ring.close(staging)
 
-    def _end(self, staging: StagingBuffer) -> None:
-        """Wait for the copy that uses the slot."""
+    def _take(self, staging: StagingBuffer, piece: Bytes) -> None:
         self._wait(staging.event)
         staging.is_used = False
+        np.copyto(piece, staging.bytes[: piece.size])

@@ -19,12 +19,13 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from vyre_driver.engine.pending import Ledger, WaitLimit, register
 from vyre_driver_cuda.api import BACKEND
 from vyre_driver_cuda.errors import from_status
-from vyre_driver_cuda.memory import DeviceMemory, HostCopies, StreamCopies, Wait
+from vyre_driver_cuda.memory import CopyThreads, DeviceMemory, StreamCopies, Wait
 
 NOT_READY = 600
 IMPATIENT = 2e-4
@@ -55,10 +56,10 @@ class Aside:
 
     __slots__ = ("copies", "end", "stream")
 
-    def __init__(self, cupy: Any, wait: Wait, host: HostCopies) -> None:
+    def __init__(self, cupy: Any, wait: Wait, threads: CopyThreads) -> None:
         self.stream = cupy.cuda.Stream(non_blocking=True)
         self.end = cupy.cuda.Event(disable_timing=True)
-        self.copies = StreamCopies(cupy, self.stream.ptr, wait, host)
+        self.copies = StreamCopies(cupy, self.stream.ptr, wait, threads)
 
 
 class Order(Ledger):
@@ -76,8 +77,8 @@ class Order(Ledger):
         self._until: int | None = None  # the number of the work that this event is behind
         self._sweeps = 0  # that have found work
         self.stream = cupy.cuda.Stream(non_blocking=True)
-        self._host = HostCopies()
-        self._copies = StreamCopies(cupy, self.stream.ptr, self._wait_for, self._host)
+        self._threads = CopyThreads(partial(self._runtime.setDevice, self._runtime.getDevice()))
+        self._copies = StreamCopies(cupy, self.stream.ptr, self._wait_for, self._threads)
         self._in: Aside | None = None
         self._out: Aside | None = None
         self._number = 0  # of the last work,
@@ -145,7 +146,7 @@ class Order(Ledger):
         """Upload; `data` is free at return."""
         copies = self._copies
         if self._is_beside(memory):
-            self._in = self._in or Aside(self._cupy, self._wait_for, self._host)
+            self._in = self._in or Aside(self._cupy, self._wait_for, self._threads)
             copies, self._is_uploading, memory.used = self._in.copies, True, self._number + 1
         else:
             self.next((memory,))
@@ -154,7 +155,7 @@ class Order(Ledger):
     def read(self, memory: DeviceMemory, offset: int, into: memoryview) -> None:
         """Download, after all work that uses the memory."""
         if self._is_beside(memory):
-            self._out = self._out or Aside(self._cupy, self._wait_for, self._host)
+            self._out = self._out or Aside(self._cupy, self._wait_for, self._threads)
             self._out.copies.read(memory.address + offset, into)
         else:
             number = self.next((memory,))
@@ -256,7 +257,7 @@ class Order(Ledger):
         self._uses.clear()
         for copies in (self._copies, *(aside.copies for aside in (self._in, self._out) if aside is not None)):
             copies.release()
-        self._host.end()
+        self._threads.end()
         return True
 
     def _wait_for(self, event: Any) -> None:

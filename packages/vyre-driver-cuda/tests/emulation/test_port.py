@@ -6,13 +6,18 @@ What is shown here is how the port uses CuPy, not what a GPU makes of it.
 from __future__ import annotations
 
 import _thread
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from itertools import count
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from cuda_emulation import fake_cupy
 from cuda_emulation.fake_cupy import FakeCupy
 from cuda_emulation.rehearsal import RehearsedPort, opened, rehearsed
 
@@ -77,15 +82,16 @@ ONE, FOUR = (1, 1, 1), (4, 1, 1)
 
 
 SIZES = (
-    *(1, 3, 4096, memory_module.SMALL, memory_module.SMALL + 1, memory_module.SHARE, memory_module.SHARE + 1),
-    *(7 * memory_module.LARGE + 5, 3 * memory_module.LARGES * memory_module.LARGE),
+    *(1, 3, 4096, memory_module.SMALL, memory_module.SMALL + 1, memory_module.SHARED - 1, memory_module.SHARED),
+    *(7 * memory_module.LARGE + 5, 3 * memory_module.THREADS * memory_module.LARGE + 1),
 )
 
 
 @pytest.mark.parametrize("threads", [1, 2, memory_module.THREADS])
 @pytest.mark.parametrize("size", SIZES)
-def test_bytes_go_in_and_come_out(port: RehearsedPort, size: int, threads: int) -> None:
-    port._order._host.threads = threads
+def test_bytes_go_in_and_come_out(size: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory_module, "usable_cpus", lambda: threads)
+    port = RehearsedPort(opened(FakeCupy()))
     memory = port.allocate(size)
     data = np.random.default_rng(size).integers(0, 256, size, np.uint8)
     given = data.copy()
@@ -96,22 +102,52 @@ def test_bytes_go_in_and_come_out(port: RehearsedPort, size: int, threads: int) 
     port.copy_out(memory, got.data)
     data[-1] = 9
     assert (got == data).all()
+    port.close()
 
 
 @pytest.mark.parametrize("way", ["in", "out"])
-def test_a_copy_that_fails_leaves_the_memory_of_the_caller(port: RehearsedPort, fake: FakeCupy, way: str) -> None:
+def test_a_shared_copy_that_fails_leaves_the_memory_of_the_caller(
+    fake: FakeCupy, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """No thread reads it or writes to it any more when the call has ended, and the next copy is complete."""
-    size = 3 * memory_module.LARGES * memory_module.LARGE
+    monkeypatch.setattr(memory_module, "usable_cpus", lambda: memory_module.THREADS)
+    port = RehearsedPort(opened(fake))
+    size = 3 * memory_module.THREADS * memory_module.LARGE
     memory, data = port.allocate(size), np.random.default_rng(1).integers(0, 256, size, np.uint8)
+    others = set(threading.enumerate())
     port.copy_in(memory, data.data)
     got, copy = np.zeros(size, np.uint8), port.copy_in if way == "in" else port.copy_out
+    threads = set(threading.enumerate()) - others
+    assert threads
     fake.refuse("memcpyAsync", 1, nth=memory_module.LARGES + 3)
     with pytest.raises(DispatchFailed):
         copy(memory, data.data if way == "in" else got.data)
-    assert port._order._host._pool is None
+    assert not any(thread.is_alive() for thread in threads)
     got[:] = 0
     port.copy_out(memory, got.data)
     assert (got == data).all()
+    port.close()
+
+
+def test_an_interpreter_that_ends_copies_on_its_own_thread() -> None:
+    script = (
+        "import atexit, numpy as np; from cuda_emulation.rehearsal import open_port\n"
+        "import vyre_driver_cuda.memory as memory_module; memory_module.usable_cpus = lambda: 2\n"
+        f"port, data = open_port(), np.arange({memory_module.SHARED}, dtype=np.uint32)\n"
+        "memory, got = port.allocate(data.nbytes), np.zeros_like(data)\n"
+        "port.copy_in(memory, data.view(np.uint8).data)\n"
+        "def leave():\n"
+        "    port.copy_out(memory, got.view(np.uint8).data); print((got == data).all())\n"
+        "atexit.register(leave)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], env=environment(), capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("True\n", "")
+
+
+def environment() -> dict[str, str]:
+    """With the emulation among the modules."""
+    found = [str(Path(fake_cupy.__file__).parents[1]), os.environ.get("PYTHONPATH")]
+    return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, found))}
 
 
 def test_many_copies_are_under_way_at_once(port: RehearsedPort, fake: FakeCupy) -> None:

@@ -10,6 +10,7 @@ and arguments that CuPy 14 has; what it does not have is missing here too. `refu
 from __future__ import annotations
 
 import ctypes
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -152,7 +153,7 @@ class FakeCupy:
     trace: list[tuple[int, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.numbers = count(1)
+        self.numbers, self.lock = count(1), threading.RLock()
         self.device, self.held = 0, 0
         self.events: dict[int, FakeEvent] = {}
         self.streams: dict[int, FakeStream] = {}
@@ -203,22 +204,24 @@ class FakeCupy:
         return sum(len(stream.work) for stream in self.streams.values())
 
     def enqueue(self, stream: int, name: str, *calls: Callable[[], object]) -> None:
-        found = self.streams.get(stream)
-        if found is None:  # another library's
-            for call in calls:
-                call()
-        elif found.captured is None:
-            number = list(self.streams).index(stream)
-            self.trace.append((number, name))
-            found.work.extend(calls)
-            while number in self.hurried and found.work and not self.sticky:
-                found.work.popleft()()
-        else:
-            found.captured.extend(calls)
+        with self.lock:
+            found = self.streams.get(stream)
+            if found is None:  # another library's
+                for call in calls:
+                    call()
+            elif found.captured is None:
+                number = list(self.streams).index(stream)
+                self.trace.append((number, name))
+                found.work.extend(calls)
+                while number in self.hurried and found.work and not self.sticky:
+                    found.work.popleft()()
+            else:
+                found.captured.extend(calls)
 
     def _work_until(self, place: Place) -> None:
-        while place.stream is not None and place.stream.work and not place.is_reached and not self.sticky:
-            place.stream.work.popleft()()
+        with self.lock:
+            while place.stream is not None and place.stream.work and not place.is_reached and not self.sticky:
+                place.stream.work.popleft()()
 
     # ── cupy.cuda ────────────────────────────────────────────────────────────────────────────────────────────────────
 
