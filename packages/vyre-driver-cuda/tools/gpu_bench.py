@@ -164,7 +164,7 @@ def kernels(backend: EngineBackend, names: Iterable[str], *, toy: bool, copied: 
 
 
 def _on_the_gpu(backend: EngineBackend, work: Work) -> list[Resource]:
-    """Memory for the buffers of a workload, where both kernels find their data: one has no fresher caches than another."""
+    """Memory for the buffers of a workload, which is filled once: the kernel by hand has its data there too."""
     given = dict(zip((b.name for b in work.program.inputs), work.inputs.values(), strict=True))
     held: list[Resource] = []
     for buffer in work.program.buffers:
