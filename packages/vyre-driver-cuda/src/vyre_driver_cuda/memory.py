@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 SMALL, SMALLS = 1 << 16, 16
 LARGE, LARGES = 1 << 20, 4
 """Bytes of a slot of pinned memory, and how many there are: copies that may be under way before one is waited for."""
-THREADS, SHARED, SHARED_SLOTS = 8, 1 << 22, 2
-"""Threads that share a copy, at most; the bytes of the least that is shared, for one is called in some 100 µs; and the
-large slots that each thread has then."""
+THREADS, SHARED, SHARED_SLOTS = 8, 1 << 24, 2
+"""Threads that share a copy, at most; the bytes of the least that is shared, because threads are woken late; and the
+large slots that each of them has."""
 
 Wait = Callable[[Any], None]
 

@@ -12,7 +12,6 @@ from vyre_driver.schedule.compiled import compile_graph
 from vyre_driver.schedule.waves import LEAST_BYTES
 from vyre_driver.testing.graph_counts import counted_graphs, require_costs
 from vyre_driver.testing.graph_waves import chunked_graph
-from vyre_driver_cuda import memory as memory_module
 
 COUNT = 8
 
@@ -24,9 +23,8 @@ def test_launches_cost_what_is_counted(name: str) -> None:
     backend.shutdown()
 
 
-def test_copies_of_chunks_run_beside_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copies_of_chunks_run_beside_kernels() -> None:
     """What the streams would take if a copy took as long as a kernel: a third of one after the other, and the ends."""
-    monkeypatch.setattr(memory_module, "THREADS", 1)  # which makes one part of each copy
     fake = FakeCupy()
     backend = EngineBackend("cuda-rehearsal", lambda: open_port(fake))
     made = chunked_graph(COUNT, LEAST_BYTES // 4)

@@ -143,11 +143,14 @@ def test_a_large_upload_does_not_wait_for_kernels_to_give_slots_back(
     """It is longer than all pinned memory: it goes on while the kernel has not even begun."""
     monkeypatch.setattr(memory_module, "usable_cpus", lambda: 4)
     stepper = Stepper(fake)
-    memory, other = stepper.memory(), stepper.port.allocate(9 * memory_module.LARGE)
+    pieces = memory_module.SHARED // memory_module.LARGE
+    memory, one, other = stepper.memory(), *(stepper.port.allocate(memory_module.SHARED) for _ in range(2))
     stepper.step(memory)
     stepper.traced()
-    stepper.port.copy_in(other, memoryview(bytes(9 * memory_module.LARGE)))
-    assert Counter(stepper.traced()) == {(1, IN): 9, (1, RECORD): 9 + 1}
+    stepper.port.copy_in(one, memoryview(bytes(memory_module.SHARED - 1)))
+    assert stepper.traced() == [(1, IN), (1, RECORD)] * pieces
+    stepper.port.copy_in(other, memoryview(bytes(memory_module.SHARED)))
+    assert Counter(stepper.traced()) == {(1, IN): pieces, (1, RECORD): pieces + 1}
     assert len(next(iter(fake.streams.values())).work) == 1
     stepper.port.close()
 

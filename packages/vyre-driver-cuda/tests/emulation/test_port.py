@@ -133,7 +133,7 @@ def test_an_interpreter_that_ends_copies_on_its_own_thread() -> None:
     script = (
         "import atexit, numpy as np; from cuda_emulation.rehearsal import open_port\n"
         "import vyre_driver_cuda.memory as memory_module; memory_module.usable_cpus = lambda: 2\n"
-        f"port, data = open_port(), np.arange({memory_module.SHARED}, dtype=np.uint32)\n"
+        f"port, data = open_port(), np.arange({memory_module.SHARED // 4}, dtype=np.uint32)\n"
         "memory, got = port.allocate(data.nbytes), np.zeros_like(data)\n"
         "port.copy_in(memory, data.view(np.uint8).data)\n"
         "def leave():\n"
