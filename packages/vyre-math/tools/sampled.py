@@ -33,15 +33,20 @@ PAIRS = 2**11
 """Of each kind."""
 
 
-def sample(name: str) -> tuple[Program, list[F32], Any]:
-    """The program, its arguments and the bits that are right."""
+def sample(name: str) -> tuple[Program, tuple[F32, ...]]:
+    """The program and its arguments."""
     if name in NUMPY:
-        x = np.arange(0, 2**32, STEP, dtype=np.uint64).astype(np.uint32).view(np.float32)
-        return exhaust.kernel(name), [x], right(name, x).bits
+        return exhaust.kernel(name), (np.arange(0, 2**32, STEP, dtype=np.uint64).astype(np.uint32).view(np.float32),)
     random = np.random.default_rng(3)
     drawn = [kind(random, PAIRS) for kind in pairs_of.BINARY[name].kinds]
-    pairs = pairs_of.Pairs(*(np.concatenate(parts) for parts in zip(*drawn, strict=True)))
-    return pairs_of.kernel(name), list(pairs), pairs_of.right(name, pairs).bits
+    return pairs_of.kernel(name), tuple(np.concatenate(parts) for parts in zip(*drawn, strict=True))
+
+
+def right_bits(name: str, operands: tuple[F32, ...]) -> Any:
+    """What is right for the arguments."""
+    if name in NUMPY:
+        return right(name, *operands).bits
+    return pairs_of.right(name, pairs_of.Pairs(*operands)).bits
 
 
 @click.command(help=__doc__)
@@ -53,7 +58,8 @@ def main(names: tuple[str, ...], beside: tuple[str, ...], evidence: Path) -> Non
     records: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     wrong = []
     for name in (*NUMPY, *pairs_of.BINARY) if names == ("all",) else names:
-        program, operands, bits = sample(name)
+        program, operands = sample(name)
+        bits = right_bits(name, operands)
         found = {backend: acquire(backend).dispatch(program, operands)[0] for backend in (*BACKENDS, *beside)}
         mismatches = {id: int((np.frombuffer(out, np.uint32) != bits).sum()) for id, out in found.items()}
         digests = {id: blake3(bytes(out)).hexdigest() for id, out in found.items()}
