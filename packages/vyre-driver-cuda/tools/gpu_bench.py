@@ -11,23 +11,21 @@ that needs no CuPy, on the emulation with toy sizes; its times say nothing.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from statistics import median
-from typing import Any
 
 import numpy as np
 
 ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
+from measured import SAMPLES, Results, Row, median_of, micro, one_of, seconds_of  # noqa: E402
 from workloads import WORKLOADS, Work  # noqa: E402
 
 from vyre_driver import DispatchConfig, acquire, compile  # noqa: E402
@@ -38,8 +36,6 @@ from vyre_driver_cuda.opened import open_device  # noqa: E402
 from vyre_driver_cuda.port import CudaPort  # noqa: E402
 from vyre_foundation import Program, program, u32  # noqa: E402
 
-Row = dict[str, Any]
-SAMPLES = 9
 NAMES = (
     *("copy", "xor", "saxpy", "polynomial", "stencil", "stencil 2d", "hash chain", "sha256"),
     *("reduction", "prefix sum", "histogram", "transpose", "matmul", "blocked matmul"),
@@ -148,13 +144,17 @@ def kernels(backend: EngineBackend, names: Iterable[str], *, toy: bool, copied: 
         held = _on_the_gpu(backend, work)
         timed = lambda p=pipeline, h=held: (p.dispatch_resident_timed(h).device_ns or 0) / 1e9
         timed()
-        ours = _median(timed, 1 if toy else SAMPLES)
-        row |= {"ours µs": _micro(ours), "GB/s": round(work.bytes / ours / 1e9, 1)}
+        ours = median_of(timed, 1 if toy else SAMPLES)
+        row |= {"ours µs": micro(ours), "GB/s": round(work.bytes / ours / 1e9, 1)}
         if not toy:
             hand = ByHand(name, work)
             hand.seconds()
-            theirs = _median(hand.seconds, SAMPLES)
-            row |= {"by hand µs": _micro(theirs), "right by hand": hand.is_right(), "ratio": round(ours / theirs, 3)}
+            theirs = median_of(hand.seconds, SAMPLES)
+            row |= {
+                "by hand µs": micro(theirs),
+                "right by hand": hand.is_right(),
+                "ratio": round(ours / theirs, 3),
+            }
             row |= {
                 "goal": GOALS.get(name, ""),
                 "of the copy's bandwidth": round(work.bytes / ours / copied, 3) if copied else "",
@@ -209,12 +209,18 @@ def launches(backend: EngineBackend) -> list[Row]:
                 raw((1,), (64,), (array, length))
             cupy.cuda.get_current_stream().synchronize()
 
-        rows = [{"what": "port.launch", "µs": _each(ours)}, {"what": "CuPy RawKernel", "µs": _each(theirs)}]
+        rows = [
+            {"what": "port.launch", "µs": one_of(ours)},
+            {"what": "CuPy RawKernel", "µs": one_of(theirs)},
+        ]
         rows.append({"what": "ratio", "µs": round(rows[0]["µs"] / rows[1]["µs"], 3), "goal": 1.2})
         port.free(memory)
     pipeline, given = compile(backend, stepping("dispatched")), [np.zeros(64, np.uint32)]
     rows.append(
-        {"what": "dispatch, bytes to bytes", "µs": _each(lambda n: [pipeline.dispatch(given) for _ in range(n)])}
+        {
+            "what": "dispatch, bytes to bytes",
+            "µs": one_of(lambda n: [pipeline.dispatch(given) for _ in range(n)]),
+        }
     )
 
     def by_cupy(count: int) -> None:
@@ -223,9 +229,9 @@ def launches(backend: EngineBackend) -> list[Row]:
             raw((1,), (64,), (array, length))
             array.get()
 
-    rows.append({"what": "the same by CuPy", "µs": _each(by_cupy)})
+    rows.append({"what": "the same by CuPy", "µs": one_of(by_cupy)})
     batch = [given] * 64
-    taken = _each(lambda n: [pipeline.dispatch_batched(batch) for _ in range(n)], 30) / len(batch)
+    taken = one_of(lambda n: [pipeline.dispatch_batched(batch) for _ in range(n)], 30) / len(batch)
     rows.append({"what": "one of 64 in a batch, bytes to bytes", "µs": round(taken, 3)})
     return rows
 
@@ -254,12 +260,18 @@ def sequences(backend: EngineBackend, *, toy: bool) -> list[Row]:
 
     run(4)
     count = 1 if toy else 50
-    rows = [{"what": f"{STEPS} steps, recorded", "µs a step": round(_each(run, count) / STEPS, 3)}]
+    rows = [{"what": f"{STEPS} steps, recorded", "µs a step": round(one_of(run, count) / STEPS, 3)}]
     rows.append(
-        {"what": "dispatched one by one", "µs a step": round(_each(one_by_one, max(1, count // 10)) / STEPS, 3)}
+        {
+            "what": "dispatched one by one",
+            "µs a step": round(one_of(one_by_one, max(1, count // 10)) / STEPS, 3),
+        }
     )
     rows.append(
-        {"what": "the same, waited for once", "µs a step": round(_each(unawaited, max(1, count // 10)) / STEPS, 3)}
+        {
+            "what": "the same, waited for once",
+            "µs a step": round(one_of(unawaited, max(1, count // 10)) / STEPS, 3),
+        }
     )
     if not toy:
         rows += _sequences_of_launches(backend)
@@ -292,7 +304,7 @@ def _sequences_of_launches(backend: EngineBackend) -> list[Row]:
                 separate()
                 port.wait(port.launch(module, unit.kernels[0], (1, 1, 1), (64, 1, 1), args))
 
-        fast, slow = _each(replayed, 50) / STEPS, _each(launched, 50) / STEPS
+        fast, slow = one_of(replayed, 50) / STEPS, one_of(launched, 50) / STEPS
         port.forget(recording)
         port.free(memory)
     return [
@@ -324,7 +336,7 @@ def barriers(backend: EngineBackend, split: EngineBackend, *, toy: bool) -> list
         for one in (backend, split):
             pipeline = compile(one, meeting(rounds))
             results.append(bytes(pipeline.dispatch(given)[0]))
-            times.append(_median(lambda p=pipeline, g=given: (p.dispatch_timed(g).device_ns or 0) / 1e9, SAMPLES))
+            times.append(median_of(lambda p=pipeline, g=given: (p.dispatch_timed(g).device_ns or 0) / 1e9, SAMPLES))
             pipeline.close()
         inside, between = (round(1e6 * seconds / (2 * rounds), 3) for seconds in times)
         row: Row = {"workgroups": workgroups, "right": results[0] == results[1], "inside, µs a barrier": inside}
@@ -359,8 +371,8 @@ def overlap(backend: EngineBackend, *, toy: bool) -> list[Row]:
         return done + [bytes(one.await_result()[0]) for one in pending]
 
     right = one_by_one() == in_flight()
-    times = [_each(lambda n, w=way: [w() for _ in range(n)], 1) / count for way in (one_by_one, in_flight)]
-    kernel = _median(lambda: (pipeline.dispatch_timed([given[0]]).device_ns or 0) / 1e3, 1 if toy else SAMPLES)
+    times = [one_of(lambda n, w=way: [w() for _ in range(n)], 1) / count for way in (one_by_one, in_flight)]
+    kernel = median_of(lambda: (pipeline.dispatch_timed([given[0]]).device_ns or 0) / 1e3, 1 if toy else SAMPLES)
     pipeline.close()
     alone, together = times
     best = max(kernel, alone - kernel)
@@ -387,7 +399,7 @@ def compiles(backend: EngineBackend, *, toy: bool) -> list[Row]:
             binary = device.port.binary(device.port.compile(unit))
             assert binary is not None
             cold, warm = (
-                _median(lambda make=make: _seconds(make), 1 if toy else SAMPLES)
+                median_of(lambda make=make: seconds_of(make), 1 if toy else SAMPLES)
                 for make in (lambda u=unit: device.port.compile(u), lambda b=binary: device.port.load(b))
             )
             rows.append({"kernel": name, "compile ms": round(1e3 * cold, 2), "load ms": round(1e3 * warm, 3)})
@@ -410,7 +422,7 @@ def copies(backend: EngineBackend) -> list[Row]:
         return float(cupy.cuda.get_elapsed_time(start, end)) / 1e3
 
     on_the_gpu()
-    rate = 2 * source.nbytes / _median(on_the_gpu, SAMPLES)
+    rate = 2 * source.nbytes / median_of(on_the_gpu, SAMPLES)
     rows: list[Row] = [{"what": COPY, "GB/s": round(rate / 1e9, 1)}]
     with backend.session() as device:
         memory = device.port.allocate(host.nbytes)
@@ -427,7 +439,7 @@ def copies(backend: EngineBackend) -> list[Row]:
             device.port.copy_out(memory, host.data)
             return time.perf_counter() - started
 
-        rows += [{"what": name, "GB/s": round(host.nbytes / _median(way, SAMPLES) / 1e9, 2)}
+        rows += [{"what": name, "GB/s": round(host.nbytes / median_of(way, SAMPLES) / 1e9, 2)}
                  for name, way in (("64 MiB in", into), ("64 MiB out", out))]  # fmt: skip
         device.port.free(memory)
     array = cupy.empty(host.nbytes, cupy.uint8)
@@ -435,7 +447,7 @@ def copies(backend: EngineBackend) -> list[Row]:
         ("64 MiB in by CuPy", lambda: array.set(host)),
         ("64 MiB out by CuPy", lambda: array.get(out=host)),
     ):
-        rows.append({"what": name, "GB/s": round(host.nbytes / (_each(lambda n, c=call: c(), 1) / 1e6) / 1e9, 2)})
+        rows.append({"what": name, "GB/s": round(host.nbytes / (one_of(lambda n, c=call: c(), 1) / 1e6) / 1e9, 2)})
     return rows
 
 
@@ -465,73 +477,10 @@ def starts(*, toy: bool = False) -> list[Row]:
     return rows
 
 
-def _seconds(make: Callable[[], object]) -> float:
-    started = time.perf_counter()
-    make()
-    return time.perf_counter() - started
-
-
-def _each(run: Callable[[int], object], count: int = 2000) -> float:
-    """Microseconds of one of `count`, the median of several runs."""
-    run(count)
-    times = []
-    for _ in range(SAMPLES):
-        started = time.perf_counter()
-        run(count)
-        times.append(time.perf_counter() - started)
-    return round(1e6 * median(times) / count, 3)
-
-
-def _median(run: Callable[[], float], samples: int) -> float:
-    return median(run() for _ in range(samples))
-
-
-def _micro(seconds: float) -> float:
-    return round(1e6 * seconds, 2)
-
-
 def between_launches(port: CudaPort) -> CudaPort:
     """The same port, whose launches end at barriers of the grid."""
     port._dialect = without_grid_barriers(port._dialect)
     return port
-
-
-class Results:
-    """Tables by name, in a file that is written whenever something is added."""
-
-    def __init__(self, file: Path) -> None:
-        self._file = file
-        self.tables: dict[str, list[Row]] = json.loads(file.read_text("utf-8")) if file.exists() else {}
-        for name, rows in self.tables.items():
-            self.tables[name] = [row for row in rows if "failed" not in row]
-
-    def add(self, name: str, make: Callable[[], Iterable[Row]]) -> None:
-        """A table, unless there is one. That a table fails is written down, and the others are made all the same."""
-        if not self.tables.get(name):
-            self.go_on(name, make)
-
-    def go_on(self, name: str, make: Callable[[], Iterable[Row]]) -> None:
-        """Add rows to a table."""
-        rows = self.tables.setdefault(name, [])
-        try:
-            for row in make():
-                rows.append(row)
-                self._write()
-        except Exception as error:
-            rows.append({"failed": f"{type(error).__name__}: {error}"})
-            self._write()
-
-    def _write(self) -> None:
-        part = self._file.with_suffix(".part")
-        part.write_text(json.dumps(self.tables, indent=1) + "\n", "utf-8")
-        part.replace(self._file)
-
-    def status(self) -> int:
-        """Print which tables have failed; the exit code."""
-        failed = {name: row["failed"] for name, rows in self.tables.items() for row in rows if "failed" in row}
-        for name, reason in failed.items():
-            print(f"{name}: {reason}", file=sys.stderr)
-        return int(bool(failed))
 
 
 def backends(*, toy: bool) -> tuple[EngineBackend, EngineBackend]:

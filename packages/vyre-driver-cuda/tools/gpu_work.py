@@ -4,7 +4,7 @@
 
 Arrays of algorithms are on the GPU, before and after. Each number is the median of several runs. Rows say whether the
 result was right; those of the largest products and of repeated steps were not compared. FILE is written after every
-row, as by `gpu_bench`. `--rehearse` runs what needs neither CuPy nor JAX, on the emulation with toy
+row, as all tables are. `--rehearse` runs what needs neither CuPy nor JAX, on the emulation with toy
 sizes; its times say nothing.
 """
 
@@ -18,7 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from gpu_bench import Results, Row, _each, _median, _micro
+
+sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
+
+from measured import SAMPLES, Results, Row, median_of, micro, one_of, seconds_of
 from suites import algorithms
 from suites.graphs import CASES, TOY, Stepwise
 from workloads import whole
@@ -75,7 +78,7 @@ def _algorithm(backend: EngineBackend, name: str, size: int, *, toy: bool) -> Ro
 
 def _host(run: Callable[[], object]) -> float:
     """Microseconds of a call that ends when the GPU has ended."""
-    return _each(lambda n: [run() for _ in range(n)], 5)
+    return one_of(lambda n: [run() for _ in range(n)], 5)
 
 
 def _wait(backend: EngineBackend) -> None:
@@ -136,7 +139,7 @@ def _jax(name: str) -> Callable[[dict[str, np.ndarray]], np.ndarray]:
 
 
 def _milli(run: Callable[[], object]) -> float:
-    return round(_each(lambda n: [run() for _ in range(n)], 3) / 1e3, 3)
+    return round(one_of(lambda n: [run() for _ in range(n)], 3) / 1e3, 3)
 
 
 def adding(name: str) -> Program:
@@ -150,7 +153,7 @@ def adding(name: str) -> Program:
 
 def small_graphs(backend: EngineBackend, *, toy: bool) -> Iterator[Row]:
     """What graphs are for: fused chains, many small launches as one, chunks whose copies run beside kernels."""
-    samples = 1 if toy else 9
+    samples = 1 if toy else SAMPLES
     length = 2**10 if toy else 2**24
     add = adding("add")
 
@@ -180,13 +183,13 @@ def small_graphs(backend: EngineBackend, *, toy: bool) -> Iterator[Row]:
         g.dispatch(step, x=cells)
     run, held = compile_graph(g.build(), backend), array(backend, np.arange(64, dtype=np.uint32))
     run.launch(x=held).result()
-    taken = _each(lambda n: [run.launch(x=held).result() for _ in range(n)], 1 if toy else 30)
+    taken = one_of(lambda n: [run.launch(x=held).result() for _ in range(n)], 1 if toy else 30)
     yield {"what": "100 dependent steps over memory of the GPU", "graph µs": taken, "µs a step": round(taken / 100, 3)}
     sequence = [ResidentDispatchStep(program=step, resources=(held.resource,))] * 100_000
     if not toy:
         run_sequence = lambda: backend.dispatch_resident_sequence_read_ranges_into(sequence, [], [])
         run_sequence()
-        taken = 1e6 * _median(lambda: _seconds(run_sequence), 3)
+        taken = 1e6 * median_of(lambda: seconds_of(run_sequence), 3)
         yield {"what": "100,000 steps in a sequence", "graph µs": round(taken, 1), "µs a step": round(taken / 1e5, 3)}
 
     with program("worked", workgroup_size=256) as p:
@@ -231,8 +234,13 @@ def _resident_chain(backend: EngineBackend, add: Program, length: int, samples: 
         y.assign(np.zeros(length, np.float32))
         way()
         row["right"] &= bool((y.numpy() == expected).all())
-    ours, apart = (_median(lambda w=way: _seconds(w), samples) for way in (fused, one_by_one))
-    row |= {"graph µs": _micro(ours), "one by one µs": _micro(apart), "ratio": round(apart / ours, 2), "goal": 5}
+    ours, apart = (median_of(lambda w=way: seconds_of(w), samples) for way in (fused, one_by_one))
+    row |= {
+        "graph µs": micro(ours),
+        "one by one µs": micro(apart),
+        "ratio": round(apart / ours, 2),
+        "goal": 5,
+    }
     return row | {"kernel dispatches": len(run.dispatches)}
 
 
@@ -244,18 +252,10 @@ def _graph_row(
     run, steps = compile_graph(graph, backend), Stepwise(graph, backend)
     outputs, expected = run.run(given), steps.run(given)
     right = all(np.asarray(outputs[key]).tobytes() == np.asarray(expected[key]).tobytes() for key in expected)
-    fused = _median(lambda: _seconds(lambda: run.run(given)), samples)
-    apart = _median(lambda: _seconds(lambda: steps.run(given)), samples)
-    return {"what": name, "right": right, "graph µs": _micro(fused), "one by one µs": _micro(apart),
+    fused = median_of(lambda: seconds_of(lambda: run.run(given)), samples)
+    apart = median_of(lambda: seconds_of(lambda: steps.run(given)), samples)
+    return {"what": name, "right": right, "graph µs": micro(fused), "one by one µs": micro(apart),
             "ratio": round(apart / fused, 2), "kernel dispatches": len(run.dispatches)}  # fmt: skip
-
-
-def _seconds(run: Callable[[], object]) -> float:
-    from time import perf_counter
-
-    started = perf_counter()
-    run()
-    return perf_counter() - started
 
 
 def main() -> int:
