@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vyre_driver.backend.config import DispatchConfig
+from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.engine import launch_cache
 from vyre_driver.errors import (
     BackendUnavailable,
@@ -25,6 +25,7 @@ from vyre_driver.errors import (
     UnsupportedFeature,
 )
 from vyre_driver.testing.fake_port import InjectedError
+from vyre_driver.tune.choice import LaunchChoice, size_bucket
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u8, u32
 from vyre_foundation.ir.program import Program
@@ -135,17 +136,17 @@ def test_few_launches_are_kept(engine: Engine, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_many_launches_over_resident_memory_decide_nothing_again(engine: Engine) -> None:
-    """And they end with the resources that they are over, without a look at all others."""
+    """They share one plan, and end with the resources that they are over, without a look at all others."""
     e, source = engine(add), adding()
     resources = [e.backend.allocate_resident(20) for _ in range(12)]
     pipeline = e.backend.compile_native(source)
     threes = list(permutations(resources, 3))[:600]
-    for prepared in (600, 0):
+    for planned, prepared in ((1, 600), (0, 0)):
         before = e.backend.backend_metric_snapshot()
         for three in threes:
             pipeline.dispatch_resident(list(three))
         after = e.backend.backend_metric_snapshot()
-        assert (after["plans"] - before["plans"], after["prepares"] - before["prepares"]) == (prepared, prepared)
+        assert (after["plans"] - before["plans"], after["prepares"] - before["prepares"]) == (planned, prepared)
     launches = pipeline._dispatcher.launch_cache
     e.backend.free_resident(threes[0][0])
     assert len(launches.entries) == sum(threes[0][0] not in three for three in threes)
@@ -154,6 +155,21 @@ def test_many_launches_over_resident_memory_decide_nothing_again(engine: Engine)
         e.backend.free_resident(resource)
     assert not launches.entries
     assert not launches._over
+
+
+def test_launches_of_other_lengths_options_or_choices_have_plans_of_their_own(engine: Engine) -> None:
+    e, source = engine(add), adding()
+    pipeline = e.backend.compile_native(source)
+
+    def plans(size: int, config: DispatchConfig = DEFAULT_CONFIG) -> int:
+        before = e.backend.backend_metric_snapshot()["plans"]
+        pipeline.dispatch_resident([e.backend.allocate_resident(size) for _ in range(3)], config)
+        return e.backend.backend_metric_snapshot()["plans"] - before
+
+    assert [plans(20), plans(20), plans(16), plans(20)] == [1, 0, 1, 0]
+    assert [plans(20, PARTLY), plans(20, PARTLY)] == [1, 0]
+    e.backend.take_choice(source, size_bucket([20, 20], DEFAULT_CONFIG), LaunchChoice(queue="other"))
+    assert [plans(20), plans(20)] == [1, 0]
 
 
 def test_of_many_launches_an_eighth_is_given_up(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,7 +75,8 @@ def _may_be_resident(device: Device, facts: Facts, workgroups: int) -> bool:
 class LaunchBinding:
     """The buffers of a launch by the code's names: `lengths` in elements, `sizes` in bytes, `allocations`.
 
-    The launch does not own those in `lasting`: persistent memory, and the inputs and outputs that are `placed`.
+    The launch does not own those in `lasting`: persistent memory, and the inputs and outputs that are `placed`. Those
+    that are `covered`, by the plan's names, are known to be written everywhere.
     """
 
     device: Device
@@ -86,6 +87,7 @@ class LaunchBinding:
     allocations: Mapping[str, Allocation]
     lasting: frozenset[str]
     placed: frozenset[str]
+    covered: frozenset[str]
 
     @property
     def inputs(self) -> dict[str, int]:
@@ -117,12 +119,14 @@ def bind(
     persistent: dict[str, Allocation] | None,
     places: Mapping[str, Allocation] | None = None,
     longest: float = math.inf,
+    covered: frozenset[str] | None = None,
 ) -> PreparedLaunch:
     """A launch of `plan` with memory on `device`.
 
     `persistent` is the memory of a pipeline, to which new persistent buffers are added; None: there is no pipeline.
     `places` is the resident memory of the inputs and outputs, None if they are in host memory. `longest` bounds the
-    seconds of each launch. Checks come before allocations, and a failure frees what was allocated.
+    seconds of each launch. `covered` are the outputs that are written everywhere, where an earlier launch of the plan
+    has found them. Checks come before allocations, and a failure frees what was allocated.
     """
     lengths = _lengths(code, plan)
     buffers = code.executable.buffers
@@ -140,7 +144,8 @@ def bind(
                 fresh[name] = device.allocate(sizes[name])
         created = _persistent(device, buffers, sizes, fresh) if persistent is not None else {}
         allocations, lasting = {**held, **fresh}, frozenset((*held, *created))
-        binding = LaunchBinding(device, plan, code, lengths, sizes, allocations, lasting, frozenset(placed))
+        covered = written_everywhere(plan) if covered is None else covered
+        binding = LaunchBinding(device, plan, code, lengths, sizes, allocations, lasting, frozenset(placed), covered)
         transfer = _in_place(binding) if in_place else _copies(binding) if places is None else _resident(binding)
         outlives = places is not None and _may_outlive_the_call(device, code, placed)
         prepared = _prepared(binding, transfer, longest, outlives_call=outlives)
@@ -260,7 +265,7 @@ def _resident(binding: LaunchBinding) -> Copies:
 def _needed_fills(binding: LaunchBinding) -> Sequence[tuple[Allocation, int, int]]:
     """The fills, without those of outputs that are known to be written everywhere."""
     ours = dict(zip((b.name for b in binding.plan.program.buffers), binding.code.executable.declared, strict=True))
-    covered = {binding.allocations[ours[name]] for name in written_everywhere(binding.plan)}
+    covered = {binding.allocations[ours[name]] for name in binding.covered}
     return [fill for fill in binding.fills() if fill[0] not in covered]
 
 
@@ -283,14 +288,13 @@ def _in_place(binding: LaunchBinding) -> InPlace:
     """For a device that works in host memory."""
     device, executable, plan = binding.device, binding.code.executable, binding.plan
     used = {name for entry in executable.entries for name in entry.buffers}
-    covered = written_everywhere(plan)
     outputs = [
         Output(
             BufferPool(device, binding.sizes[name], np.dtype(buffer.dtype.numpy)),
             layout.start,
             layout.stop,
             binding.inputs.get(name),
-            is_covered=layout.buffer in covered,
+            is_covered=layout.buffer in binding.covered,
         )
         for name, buffer, layout in zip(executable.outputs, plan.program.outputs, plan.outputs, strict=True)
     ]

@@ -20,6 +20,7 @@ from vyre_driver.backend.resources import Resource
 from vyre_driver.backend.results import TimedDispatchResult
 from vyre_driver.device.profile import Extent
 from vyre_driver.engine.bind import bind, code_for
+from vyre_driver.engine.code import CompiledCode
 from vyre_driver.engine.device import Device
 from vyre_driver.engine.launch import Backlog, EmptyLaunch, PreparedLaunch, Runnable
 from vyre_driver.engine.pending import Deadline
@@ -28,6 +29,7 @@ from vyre_driver.engine.resident import bound_buffers, require_places, used_byte
 from vyre_driver.engine.transfer import BYTES, Form, OutputViews, Targets
 from vyre_driver.errors import BackendError, PoisonedState, StaleHandle, Trapped
 from vyre_driver.plan.admission import admit
+from vyre_driver.plan.cost import Cost
 from vyre_driver.plan.indirect import find_indirect_dispatch, read_indirect_grid
 from vyre_driver.plan.launch import LaunchPlan, plan_launch
 from vyre_driver.plan.resize import resized
@@ -123,6 +125,25 @@ def _grid(
 
 
 @dataclass(slots=True, eq=False)
+class PlannedLaunch:
+    """What launches have in common that differ in their memory alone: the plan, and what follows from it.
+
+    `config` is the options as chosen, by `choice` where there is one. `codes` are by queue. `covered` are the outputs
+    that are written everywhere, None before the first launch is bound. It keeps the program alive, and so its identity
+    its own.
+    """
+
+    device: Device
+    program: Program
+    plan: LaunchPlan
+    config: DispatchConfig
+    choice: LaunchChoice | None
+    cost: Cost | None
+    codes: dict[int, CompiledCode] = field(default_factory=dict)
+    covered: frozenset[str] | None = None
+
+
+@dataclass(slots=True, eq=False)
 class CachedLaunch:
     """A prepared launch and what is known about it. It keeps the program alive, and so its identity its own.
 
@@ -135,7 +156,7 @@ class CachedLaunch:
 
     device: Device
     request: LaunchRequest
-    plan: LaunchPlan
+    planned: PlannedLaunch
     launch: Runnable
     longest: float = math.inf
     queue: int = 0
@@ -153,6 +174,11 @@ class CachedLaunch:
         self.bytes_each = sum(map(self.plan.byte_length, bound))
 
     @property
+    def plan(self) -> LaunchPlan:
+        """The plan of the launch."""
+        return self.planned.plan
+
+    @property
     def prepared(self) -> PreparedLaunch:
         """The launch, of a grid that is known not to be empty."""
         assert isinstance(self.launch, PreparedLaunch)
@@ -167,6 +193,17 @@ class CachedLaunch:
     def owned(self) -> tuple[Allocation, ...]:
         """All device memory that it holds."""
         return (*self.launch.owned, *(allocation for launch in self.idle for allocation in launch.owned))
+
+
+def _planned(device: Device, request: LaunchRequest, choice: LaunchChoice | None) -> PlannedLaunch:
+    """A new plan for launches like this one."""
+    plan = plan_launch(request.program, request.byte_lengths, request.config, indirect_grid=request.key.indirect_grid)
+    device.counters.plans += 1
+    program = request.program
+    if choice is not None:
+        plan, request = _as_chosen(device, plan, request, choice)
+    admit(plan, request.config, device.profile)
+    return PlannedLaunch(device, program, plan, request.config, choice, device.cost(plan))
 
 
 def _as_chosen(
@@ -197,6 +234,8 @@ HostCall = tuple[Program, Sequence[Any], DispatchConfig, Form, "OutputViews | No
 ResidentCall = tuple[Program, Sequence[Resource], DispatchConfig]
 """A dispatch over resident memory, one resource for each buffer that the host sees."""
 
+MAX_PLANS = 1024
+"""Plans of a cache, which launches over other memory share."""
 MAX_LAUNCHES = 4096
 MAX_CACHED_BYTES = 256 * 2**20
 """The launches of a cache, and the device memory that they may hold together between dispatches."""
@@ -215,6 +254,7 @@ class LaunchCache:
     def __init__(self, backend: str, persistent: dict[str, Allocation] | None) -> None:
         self._backend, self._persistent = backend, persistent
         self.entries: dict[KeyFields, CachedLaunch] = {}
+        self._planned: dict[LaunchKey, PlannedLaunch] = {}
         self._over: dict[int, dict[CachedLaunch, None]] = {}  # those over resident memory by each of its ids
         self._added, self._bytes = 0, 0  # launches since all were counted, and what was held then and by these
         self._poison: str | None = None
@@ -291,44 +331,56 @@ class LaunchCache:
 
     def prepare(self, device: Device, request: LaunchRequest) -> CachedLaunch:
         """A launch that is not cached: the caller frees what it owns."""
-        key, trial = request.key, self.trial
-        with device.counters.timing("plan_ns"):
-            plan = plan_launch(request.program, request.byte_lengths, request.config, indirect_grid=key.indirect_grid)
-            device.counters.plans += 1
-            if request.places is not None:
-                require_places(plan, request.places)
-            choices = device.choices
-            choice = trial or choices.get(request.program, request.byte_lengths, request.config)
-            if choice is not None:
-                plan, request = _as_chosen(device, plan, request, choice)
-            admit(plan, request.config, device.profile)
-        asked = request._replace(deadline=None)
+        planned = self._plan(device, request)
+        plan, cost, choice = planned.plan, planned.cost, planned.choice
+        asked = request._replace(config=planned.config, deadline=None)
         if plan.num_workgroups == 0 and request.places is None:
-            return CachedLaunch(device, asked, plan, EmptyLaunch(plan))
-        cost = device.cost(plan)
-        watched = None
-        queue = key.queue if key.queue is not None or choice is None else device.queue_named(choice.queue, cost)
+            return CachedLaunch(device, asked, planned, EmptyLaunch(plan))
+        watched, queue = None, request.key.queue
+        if queue is None and choice is not None:
+            queue = device.queue_named(choice.queue, cost)
         if queue is None:
             watched = device.choose_queue(cost)
             queue = watched.verdict.queue if watched else 0
         longest = math.inf if cost is None else 1e-9 * cost.longest_ns / plan.repeats
-        launch = self._bind(device, plan, asked, request.deadline, queue, longest)
-        return CachedLaunch(device, asked, plan, launch, longest, queue, watched)
+        launch = self._bind(device, planned, asked, request.deadline, queue, longest)
+        return CachedLaunch(device, asked, planned, launch, longest, queue, watched)
+
+    def _plan(self, device: Device, request: LaunchRequest) -> PlannedLaunch:
+        """What an earlier launch over other memory was planned with, or a new plan."""
+        with device.counters.timing("plan_ns"):
+            choice = self.trial or device.choices.get(request.program, request.byte_lengths, request.config)
+            shape = request.key._replace(byte_lengths=request.byte_lengths, handles=(), queue=None)
+            planned = self._planned.get(shape)
+            if planned is None or planned.device is not device or planned.choice != choice:
+                planned = _planned(device, request, choice)
+                if len(self._planned) >= MAX_PLANS:
+                    self._planned.clear()
+                self._planned[shape] = planned
+            if request.places is not None:
+                require_places(planned.plan, request.places)
+            return planned
 
     def _bind(
         self,
         device: Device,
-        plan: LaunchPlan,
+        planned: PlannedLaunch,
         request: LaunchRequest,
         deadline: Deadline | None,
         queue: int,
         longest: float,
     ) -> PreparedLaunch:
-        code = code_for(device, plan, request.config, queue, deadline)
+        code = planned.codes.get(queue)
+        if code is None:
+            code = planned.codes[queue] = code_for(device, planned.plan, request.config, queue, deadline)
         if deadline is not None:
             deadline.check("compilation")
         with device.counters.timing("bind_ns"):
-            return bind(device, plan, code, self._persistent, request.places, longest)
+            launch = bind(
+                device, planned.plan, code, self._persistent, request.places, longest, covered=planned.covered
+            )
+        planned.covered = launch.binding.covered
+        return launch
 
     # ── several pending ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -337,7 +389,7 @@ class LaunchCache:
         if cached.idle:
             return cached.idle.pop()
         try:
-            return self._bind(device, cached.plan, cached.request, None, cached.queue, cached.longest)
+            return self._bind(device, cached.planned, cached.request, None, cached.queue, cached.longest)
         except BaseException:
             device.counters.failures += 1
             raise
@@ -485,7 +537,7 @@ class LaunchCache:
         device.free(cached.owned)
         cached.idle.clear()
         cached.queue, cached.is_new = queue, True
-        cached.launch = self._bind(device, cached.plan, cached.request, deadline, queue, cached.longest)
+        cached.launch = self._bind(device, cached.planned, cached.request, deadline, queue, cached.longest)
         self.entries[cached.request.key] = cached
 
     # ── dropped ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -542,6 +594,7 @@ class LaunchCache:
     def release(self, device: Device) -> None:
         """Free everything, persistent memory too."""
         self._backlog = None
+        self._planned.clear()
         for cached in tuple(self.entries.values()):
             self.drop(device, cached)
         if self._persistent is not None:
