@@ -84,7 +84,7 @@ class Writer:
         elif kind == "add":
             self.line(indent, f"{target} += {self.value(names)}")
         elif kind == "swap":
-            other = self.random.choice("abcd")
+            other = self.random.choice("abcd".replace(target, ""))  # CPython 3.11.2 stores `c, c = x, c` the wrong way
             self.line(indent, f"{target}, {other} = {self.value(names)}, {target}")
         elif kind in ("if", "both"):
             made = self.name()
