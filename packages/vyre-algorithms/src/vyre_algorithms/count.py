@@ -132,7 +132,8 @@ def histogram(
     bins = edges.size - 1
     if not bins or not array.size:
         return zeros_beside(array, (bins,), i64), edges
-    binning, table = _table(edges, type_of(array))
+    dtype = type_of(array)
+    binning, table = _known_table(edges.tobytes(), dtype) if bins <= PRIVATE[-1] else _table(edges, dtype)
     return count_bins(binning, contiguous(array), table, bins, backend).astype(np.int64), edges
 
 
@@ -168,6 +169,12 @@ def _table(edges: HostArray, dtype: DType) -> tuple[Binning, HostArray]:
             return _between_edges, least_above
         most = next((private for private in PRIVATE if bins <= private), 0)
         return _near_guess, np.concatenate([guess, least_above, np.zeros(max(0, 2 * most - edges.size), compared)])
+
+
+@lru_cache(maxsize=64)
+def _known_table(edges: bytes, dtype: DType) -> tuple[Binning, HostArray]:
+    """The same, once for the edges that an array of f64 has."""
+    return _table(np.frombuffer(edges), dtype)
 
 
 def _is_near(guess: HostArray, edges: HostArray) -> bool:
