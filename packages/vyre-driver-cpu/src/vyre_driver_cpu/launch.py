@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from copy import copy
 from typing import Any, TypeAlias
 
 from vyre_driver.device.profile import Extent
@@ -25,6 +26,14 @@ class Module:
         self.addresses = self.loaded.addresses
         self.whole = {name: self.addresses[f"{name}_whole"] for name in self.names}
         self.kernels: dict[str, Any] = {n: self.loaded.function(f"{n}_whole", ctypes.c_void_p) for n in self.names}
+
+    def for_queue(self, queue: int) -> Module:
+        """The same code, whose launches go to a queue."""
+        if queue == self.queue:
+            return self
+        made = copy(self)
+        made.queue = queue
+        return made
 
 
 class Arguments:

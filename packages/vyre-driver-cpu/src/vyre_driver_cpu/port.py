@@ -44,13 +44,12 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
 
     emitter_version = "cpu-24"
     shares_host_memory = True
-    records = True
+    records, moves_code = True, True
 
     def __init__(self) -> None:
         self._cpu = host()
         self._spellings = spellings_of(self._cpu)
         self._order = Order(self.wait_limit)
-        self._last_code: tuple[str, bytes] | None = None
         self._recording: Recording | None = None  # what takes launches and fills now, in place of the queue
 
     @cached_property
@@ -72,10 +71,9 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
         return emit(lowered, self._spellings)
 
     def compile(self, unit: SourceUnit, queue: int = 0) -> Module:
-        if self._last_code is None or self._last_code[0] != unit.text:  # the same code serves both queues
-            self._last_code = unit.text, self._compiled(unit)
+        code = self._compiled(unit)
         try:
-            return Module(self._last_code[1], unit.kernels, queue)
+            return Module(code, unit.kernels, queue)
         except CompileFailed as failure:
             raise KernelCompileFailed("cpu", str(failure), source=unit.text) from failure
 
@@ -85,6 +83,9 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
         if isinstance(made, CompileFailed):
             raise KernelCompileFailed("cpu", str(made), source=unit.text) from made
         return bytes(made)
+
+    def for_queue(self, module: Module, queue: int) -> Module:
+        return module.for_queue(queue)
 
     def describe(self, unit: SourceUnit) -> tuple[str, ...]:
         return tuple(map(str, vector_reports(assembly(unit.text, self._cpu))))

@@ -106,7 +106,7 @@ class Device:
         """The choice among several queues for launches of this cost; None if there is one queue at most."""
         if cost is None or len(self.profile.queues) == 1:
             return None
-        return QueueChoice(self.profile.queues, cost, self.rate)
+        return QueueChoice(self.profile.queues, cost, self.rate, moves_code=self.port.moves_code)
 
     def queue_named(self, name: str | None, cost: Cost | None) -> int | None:
         """The queue with a name; None if there is none, or if a launch of this cost must not take it."""
@@ -142,7 +142,7 @@ class Device:
                     emission = Emission([lowered], unit, time.perf_counter_ns() - started)
                     code = self.code.compile(identity, facts.program, emission, config, queue, deadline)
                     done(1)
-            return code
+            return replace(code, module=self.port.for_queue(code.module, queue)) if self.port.moves_code else code
 
     def compile_many(
         self, programs: Sequence[Facts], config: DispatchConfig, queue: int = 0, deadline: Deadline | None = None
@@ -165,8 +165,8 @@ class Device:
                     done(len(group))
 
     def _identity(self, facts: Facts, config: DispatchConfig, queue: int) -> PipelineCacheIdentity:
-        target = self._target_of(facts, config)
-        return PipelineCacheIdentity.of(facts.program, config, target, self.profile, self._emitter, queue)
+        target, made_for = self._target_of(facts, config), 0 if self.port.moves_code else queue
+        return PipelineCacheIdentity.of(facts.program, config, target, self.profile, self._emitter, made_for)
 
     def emit(
         self, facts: Facts, config: DispatchConfig, deadline: Deadline | None = None

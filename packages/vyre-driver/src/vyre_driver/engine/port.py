@@ -102,6 +102,9 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
     that it reads nothing after.
     """
 
+    moves_code: bool = False
+    """Whether `for_queue` works: code is compiled once for all queues."""
+
     records: bool = False
     """Whether `record` works: a row of launches and fills is enqueued at one call, for less than one by one."""
 
@@ -175,6 +178,10 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
 
         Raises `KernelCompileFailed` with the compiler's log, the source and the line that the log names.
         """
+
+    def for_queue(self, module: ModuleT, queue: int) -> ModuleT:
+        """The same code for a queue, often that of the module itself. Called only where the port `moves_code`."""
+        raise NotImplementedError
 
     def describe(self, unit: SourceUnit) -> tuple[str, ...]:
         """What the compiler makes of each kernel, such as the width of its vectors, a line for each. For people.

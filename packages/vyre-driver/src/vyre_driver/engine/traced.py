@@ -126,6 +126,7 @@ class TracedPort(DevicePort[TracedModule, Any, TracedLaunch]):
         self._inner, self._trace, self._counters = inner, trace, counters
         self.shares_host_memory = inner.shares_host_memory
         self.keeps_failures = inner.keeps_failures
+        self.moves_code = inner.moves_code
         self._profile: DeviceProfile | None = None
         self._clock = DeviceClock()
         self._launched: deque[TracedLaunch] = deque()
@@ -180,6 +181,9 @@ class TracedPort(DevicePort[TracedModule, Any, TracedLaunch]):
     def compile(self, unit: SourceUnit, queue: int = 0) -> TracedModule:
         with self._trace.span("compile", "device", language=unit.language, characters=len(unit.text)):
             return TracedModule(self._inner.compile(unit, queue), queue)
+
+    def for_queue(self, module: TracedModule, queue: int) -> TracedModule:
+        return TracedModule(self._inner.for_queue(module.inner, queue), queue)
 
     def describe(self, unit: SourceUnit) -> tuple[str, ...]:
         return self._inner.describe(unit)

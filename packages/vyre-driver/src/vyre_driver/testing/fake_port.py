@@ -11,7 +11,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -87,8 +87,8 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
     `hangs` makes every wait run into its timeout; `elapsed_ns` is what every launch takes, None for a device without a
     clock. `concurrent_groups` workgroups run side by side. Without `has_binaries` code stays in its process. `log`
     holds the names of all calls in order. Where the device `is_lazy`, nothing runs before a wait, or before a test
-    calls `work`; `most_in_flight` is how much was enqueued and not done at one time. It `records` if it is told to, and
-    wraps NumPy arrays.
+    calls `work`; `most_in_flight` is how much was enqueued and not done at one time. It `records` and `moves_code` if
+    it is told to, and wraps NumPy arrays.
     """
 
     emitter_version: ClassVar[str] = "fake 1"
@@ -102,6 +102,7 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
     has_binaries: bool = True
     is_lazy: bool = False
     records: bool = False
+    moves_code: bool = False
     own_functions: Mapping[tuple[str, DType], str] = field(default_factory=dict)
     elapsed_ns: int | None = ELAPSED_NS
     log: list[str] = field(default_factory=list)
@@ -147,6 +148,12 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
             entries = {name: (kernel, validate(kernel.program, legalized=True)) for name, kernel in kernels}
             return FakeModule(entries, queue)
 
+    def for_queue(self, module: FakeModule, queue: int) -> FakeModule:
+        """The same kernels for another queue; asserts that the port does that."""
+        with self._call("for_queue"):
+            assert self.moves_code
+            return replace(module, queue=queue)
+
     def binary(self, module: FakeModule) -> bytes | None:
         """The kernels as JSON, in the wire form."""
         with self._call("binary"):
@@ -159,10 +166,10 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
             return json.dumps([module.queue, kernels]).encode()
 
     def load(self, binary: bytes, queue: int = 0) -> FakeModule:
-        """The kernels of a `binary`; asserts that it was made for this queue."""
+        """The kernels of a `binary`; asserts that it was made for this queue, or that code moves."""
         with self._call("load"):
             of_queue, kernels = json.loads(binary)
-            assert of_queue == queue, "code of another queue"
+            assert self.moves_code or of_queue == queue, "code of another queue"
             entries = {}
             for entry, name, lengths, program in kernels:
                 kernel = Kernel(name, decode(bytes.fromhex(program)), tuple(lengths))

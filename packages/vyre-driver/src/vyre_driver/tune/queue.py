@@ -1,7 +1,7 @@
 """Which queue the dispatches of one shape take: an estimate decides first, measurements revise it, and then it stays.
 
-Trying another queue costs a compilation for it. So a queue that seems faster is tried when the time that it would have
-saved until then has paid for that; what it then takes decides for good.
+Trying another queue costs a compilation for it, unless code moves from one to the other. So a queue that seems faster
+is tried when the time that it would have saved until then has paid for that; what it then takes decides for good.
 """
 
 from __future__ import annotations
@@ -76,12 +76,16 @@ def _believable(cached: bytes) -> float:
 
 
 class QueueChoice:
-    """The verdict for one shape of one program. While `is_watching`, every run is to be timed and entered."""
+    """The verdict for one shape of one program. While `is_watching`, every run is to be timed and entered.
+
+    If the device `moves_code`, another queue costs no compilation.
+    """
 
     __slots__ = (
         "_cost",
         "_first",
         "_measured",
+        "_moves_code",
         "_queues",
         "_rate",
         "_runs",
@@ -91,8 +95,8 @@ class QueueChoice:
         "verdict",
     )
 
-    def __init__(self, queues: Sequence[Queue], cost: Cost, rate: Rate) -> None:
-        self._queues, self._cost, self._rate = queues, cost, rate
+    def __init__(self, queues: Sequence[Queue], cost: Cost, rate: Rate, *, moves_code: bool = False) -> None:
+        self._queues, self._cost, self._rate, self._moves_code = queues, cost, rate, moves_code
         self.verdict = choose_queue(queues, cost, rate.ns_per_unit)
         self.is_watching = len(queues) > 1
         self._measured: dict[int, float] = {}
@@ -133,6 +137,8 @@ class QueueChoice:
 
     def _pays_after(self, other: int) -> float:
         """After how many runs the time that `other` would have saved is what its first run will cost."""
+        if self._moves_code:
+            return 0.0
         here = self.verdict.queue
         best = self._measured[here]
         saved = best - at_best_ns(self._queues[here], self._queues[other], self._cost.groups, best)
