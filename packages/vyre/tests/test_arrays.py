@@ -366,6 +366,11 @@ def test_misuse_of_an_array_says_what_to_do() -> None:
         (lambda: bool(array), "Fix: use .item"),
         (lambda: array == array.copy(), r"no comparisons\. Fix: compare .numpy\(\), or ask `is`"),
         (lambda: array != 0, "no comparisons"),
+        (lambda: array + array, r"no arithmetic\. Fix: write a kernel"),
+        (lambda: 2 * array, "no arithmetic"),
+        (lambda: -array, "no arithmetic"),
+        (lambda: array.sum(), r"no attribute 'sum'\. Fix: call a function such as vyre\.sum"),
+        (lambda: array.total, "no attribute 'total'$"),
         (lambda: array.item(), "6 elements.*Fix: index the element"),
         (lambda: array[2], "out of bounds for axis 0 of length 2"),
         (lambda: array[0, 0, 0], "Fix: pass one for each axis"),
@@ -376,7 +381,7 @@ def test_misuse_of_an_array_says_what_to_do() -> None:
         (lambda: vy.zeros(-1, vy.u8, backend="cpu"), "Fix: pass integers of at least 0"),
         (lambda: array.assign([1]), "Fix: pass a NumPy array"),
     ]:
-        with pytest.raises((TypeError, IndexError, InvalidInput), match=match):
+        with pytest.raises((TypeError, IndexError, AttributeError, InvalidInput), match=match):
             misuse()
     assert array in {array: 1}
     assert copy.deepcopy(array).numpy().shape == (2, 3)

@@ -39,6 +39,14 @@ def refuse_comparison(array: object, other: object) -> NoReturn:
     raise TypeError(f"{array!r} has no comparisons. Fix: compare .numpy(), or ask `is` whether it is the same array")
 
 
+def refuse_arithmetic(array: object, other: object = None) -> Any:
+    """Raise, but leave arrays and scalars of NumPy to NumPy, which computes on the host."""
+    if isinstance(other, np.ndarray | np.generic):
+        return NotImplemented
+    fix = "write a kernel, call a function such as vyre.matmul, or compute with .numpy()"
+    raise TypeError(f"{array!r} has no arithmetic. Fix: {fix}")
+
+
 class DeviceArray(ResidentArray):
     """An array in the memory of one backend. Made by `array`, `asarray`, `empty` and `zeros`, and by kernels.
 
@@ -179,7 +187,9 @@ class DeviceArray(ResidentArray):
     def __getattr__(self, name: str) -> Any:
         """The protocols of the library whose arrays have such memory, as ``__array_interface__`` of NumPy."""
         if not name.endswith("array_interface__"):
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+            is_of_numpy = hasattr(np.ndarray, name) and not name.startswith("_")
+            fix = f". Fix: call a function such as vyre.sum, or take .numpy().{name}" if is_of_numpy else ""
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{fix}", name=name, obj=self)
         found, on_host = None, is_on_host(self.backend)
         if on_host == (name == "__array_interface__") and not (on_host and self.dtype.numpy.kind == "V"):
             try:
@@ -241,6 +251,11 @@ class DeviceArray(ResidentArray):
 
     __eq__ = __ne__ = refuse_comparison
     __hash__ = object.__hash__
+    __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = __matmul__ = refuse_arithmetic
+    __and__ = __or__ = __xor__ = __lshift__ = __rshift__ = refuse_arithmetic
+    __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = refuse_arithmetic
+    __rand__ = __ror__ = __rxor__ = __rlshift__ = __rrshift__ = __rmatmul__ = refuse_arithmetic
+    __neg__ = __pos__ = __abs__ = __invert__ = refuse_arithmetic
 
     # ── on the device ────────────────────────────────────────────────────────────────────────────────────────────────
 
