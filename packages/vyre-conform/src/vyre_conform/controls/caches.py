@@ -59,6 +59,11 @@ def _keyed(**forgotten: Any) -> Callable[[Right], Right]:
     return wrap
 
 
+def _of_any_lengths(right: Right) -> Right:
+    """Plans are found by the program's contents and the options."""
+    return lambda request: right(request)._replace(program=hash(request.program.fingerprint()), byte_lengths=())
+
+
 def _first_grid(right: Right) -> Right:
     """The grid that an input brings is that of the first dispatch of the program."""
     grids: dict[str, Any] = {}
@@ -103,6 +108,8 @@ FAULTS = (
            on_engine(OF, keyed(_of_size_one)), "memory:sizes"),
     _fault("shape-lengths", "a prepared launch is used for inputs of any length",
            on_engine(f"{KEYS}:host_key", _keyed(byte_lengths=())), "memory:sizes memory:*"),
+    _fault("shape-plan", "launches over other memory share a plan though they have other lengths",
+           on_engine(f"{KEYS}:shape_of", _of_any_lengths), "memory:sizes memory:*"),
     _fault("shape-config", "a prepared launch is used for any grid and any number of iterations",
            on_engine(f"{KEYS}:host_key", _keyed(config=())), "ids:* iterations:*"),
     _fault("shape-indirect", "a prepared launch is used for any indirect grid",

@@ -86,6 +86,11 @@ class LaunchRequest(NamedTuple):
     resources: tuple[int, ...] = ()
 
 
+def shape_of(request: LaunchRequest, queue: int | None = None) -> LaunchKey:
+    """The key of what launches share that differ in their memory alone, those in all queues or in one."""
+    return request.key._replace(byte_lengths=request.byte_lengths, handles=(), queue=queue)
+
+
 def resident_request(
     device: Device,
     program: Program,
@@ -350,7 +355,7 @@ class LaunchCache:
         """What an earlier launch over other memory was planned with, or a new plan."""
         with device.counters.timing("plan_ns"):
             choice = self.trial or device.choices.get(request.program, request.byte_lengths, request.config)
-            shape = request.key._replace(byte_lengths=request.byte_lengths, handles=(), queue=None)
+            shape = shape_of(request)
             planned = self._planned.get(shape)
             if planned is None or planned.device is not device or planned.choice != choice:
                 planned = _planned(device, request, choice)
@@ -376,9 +381,7 @@ class LaunchCache:
         if deadline is not None:
             deadline.check("compilation")
         with device.counters.timing("bind_ns"):
-            launch = bind(
-                device, planned.plan, code, self._persistent, request.places, longest, covered=planned.covered
-            )
+            launch = bind(device, planned.plan, code, self._persistent, request.places, longest, planned.covered)
         planned.covered = launch.binding.covered
         return launch
 

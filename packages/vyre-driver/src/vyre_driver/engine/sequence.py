@@ -25,6 +25,7 @@ from vyre_driver.engine.launch_cache import (
     LaunchKey,
     LaunchRequest,
     resident_request,
+    shape_of,
 )
 from vyre_driver.engine.port import Allocation
 from vyre_driver.engine.resident import require_places, whole_bytes
@@ -465,7 +466,7 @@ class Sequences:
             if not template.holds:
                 freed += template.bytes_held
                 request = template.cached.request
-                del self._templates[_template_key(request, request.key.queue)]
+                del self._templates[shape_of(request, request.key.queue)]
                 device.free(template.cached.owned)
         return freed
 
@@ -509,7 +510,7 @@ class Sequences:
         self, device: Device, request: LaunchRequest, queue: int | None, used: dict[LaunchTemplate, None]
     ) -> LaunchTemplate:
         """The template for a request, made if no sequence has it. It is held for those that have `used` it."""
-        key = _template_key(request, queue)
+        key = shape_of(request, queue)
         template = self._templates.get(key)
         if template is None:
             asked = request._replace(key=request.key._replace(queue=queue))
@@ -598,16 +599,11 @@ def _request(device: Device, step: ResidentDispatchStep, queue: int | None) -> L
     return resident_request(device, step.program, step.resources, config, None, queue)
 
 
-def _template_key(request: LaunchRequest, queue: int | None) -> LaunchKey:
-    """What is alike in launches that differ in their resources alone."""
-    return request.key._replace(byte_lengths=request.byte_lengths, handles=(), queue=queue)
-
-
 def _costs(requests: Iterable[LaunchRequest]) -> list[tuple[Cost, int]]:
     """The cost of each launch, and how many have it. All take one queue: in between it would be waited for."""
     alike: dict[LaunchKey, list[LaunchRequest]] = {}
     for request in requests:
-        alike.setdefault(_template_key(request, None), []).append(request)
+        alike.setdefault(shape_of(request, None), []).append(request)
     plans = [(plan_launch(first.program, first.byte_lengths, first.config), more) for first, *more in alike.values()]
     return [(estimate(plan), 1 + len(more)) for plan, more in plans]
 
