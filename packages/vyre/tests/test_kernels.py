@@ -147,6 +147,18 @@ def test_swaps_and_variables() -> None:
     assert np.array_equal(run(gcd, x, y), np.gcd(x, y))
 
 
+def test_targets_are_assigned_from_left_to_right() -> None:
+    """As Python says; CPython 3.11.2 does it the other way round where a name comes twice."""
+
+    @vy.kernel
+    def kept(x: vy.Array[vy.u32, "n"]) -> vy.Array[vy.u32, "n"]:
+        a = x[vy.index()]
+        a, a = a + 1, a
+        return a
+
+    assert run(kept, np.uint32([5, 9])).tolist() == [5, 9]
+
+
 def test_device_functions_are_inlined() -> None:
     @vy.func
     def clamp(x, low, high):
