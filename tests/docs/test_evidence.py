@@ -1,4 +1,4 @@
-"""What is in evidence/ is as it was written, says what the documentation says, and is still so."""
+"""The journals in evidence/ are unchanged and say what the documentation says; recorded digests are still computed."""
 
 import json
 import sys

@@ -124,6 +124,15 @@ def test_arrays_of_a_device():
     same(va.stencil(resident, blur).numpy(), va.stencil(image, blur, backend="cpu"))
 
 
+@pytest.mark.parametrize("of_starts", ["u1", "i2", "u4", "i8", "u8"])
+def test_starts_of_rows_have_any_integer_type(of_starts):
+    values, columns, starts = np.int32([1, 2, 3, 4]), np.array([0, 2, 1, 0]), np.array([0, 1, 1, 4], of_starts)
+    assert va.coo(values, columns, starts)[0].tolist() == [0, 2, 2, 2]
+    assert va.spmv(values, columns, starts, np.int32([1, 1, 1])).tolist() == [1, 0, 9]
+    assert va.segmented_reduce(values, starts).tolist() == [1, 0, 9]
+    assert va.segmented_scan(values, starts).tolist() == [1, 2, 5, 9]
+
+
 def test_coordinates():
     dense = data("i4", (20, 9)) * (data("u1", (20, 9)) < 60)
     rows, columns = np.nonzero(dense)

@@ -25,7 +25,7 @@ import numpy as np
 ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
-from measured import SAMPLES, Results, Row, median_of, micro, one_of, seconds_of  # noqa: E402
+from measured import SAMPLES, Results, Row, median_of, seconds_of, us, us_per_call  # noqa: E402
 from workloads import WORKLOADS, Work  # noqa: E402
 
 from vyre_driver import DispatchConfig, acquire, compile  # noqa: E402
@@ -145,13 +145,13 @@ def kernels(backend: EngineBackend, names: Iterable[str], *, toy: bool, copied: 
         timed = lambda p=pipeline, h=held: (p.dispatch_resident_timed(h).device_ns or 0) / 1e9
         timed()
         ours = median_of(timed, 1 if toy else SAMPLES)
-        row |= {"ours µs": micro(ours), "GB/s": round(work.bytes / ours / 1e9, 1)}
+        row |= {"ours µs": us(ours), "GB/s": round(work.bytes / ours / 1e9, 1)}
         if not toy:
             hand = ByHand(name, work)
             hand.seconds()
             theirs = median_of(hand.seconds, SAMPLES)
             row |= {
-                "by hand µs": micro(theirs),
+                "by hand µs": us(theirs),
                 "right by hand": hand.is_right(),
                 "ratio": round(ours / theirs, 3),
             }
@@ -210,8 +210,8 @@ def launches(backend: EngineBackend) -> list[Row]:
             cupy.cuda.get_current_stream().synchronize()
 
         rows = [
-            {"what": "port.launch", "µs": one_of(ours)},
-            {"what": "CuPy RawKernel", "µs": one_of(theirs)},
+            {"what": "port.launch", "µs": us_per_call(ours)},
+            {"what": "CuPy RawKernel", "µs": us_per_call(theirs)},
         ]
         rows.append({"what": "ratio", "µs": round(rows[0]["µs"] / rows[1]["µs"], 3), "goal": 1.2})
         port.free(memory)
@@ -219,7 +219,7 @@ def launches(backend: EngineBackend) -> list[Row]:
     rows.append(
         {
             "what": "dispatch, bytes to bytes",
-            "µs": one_of(lambda n: [pipeline.dispatch(given) for _ in range(n)]),
+            "µs": us_per_call(lambda n: [pipeline.dispatch(given) for _ in range(n)]),
         }
     )
 
@@ -229,9 +229,9 @@ def launches(backend: EngineBackend) -> list[Row]:
             raw((1,), (64,), (array, length))
             array.get()
 
-    rows.append({"what": "the same by CuPy", "µs": one_of(by_cupy)})
+    rows.append({"what": "the same by CuPy", "µs": us_per_call(by_cupy)})
     batch = [given] * 64
-    taken = one_of(lambda n: [pipeline.dispatch_batched(batch) for _ in range(n)], 30) / len(batch)
+    taken = us_per_call(lambda n: [pipeline.dispatch_batched(batch) for _ in range(n)], 30) / len(batch)
     rows.append({"what": "one of 64 in a batch, bytes to bytes", "µs": round(taken, 3)})
     return rows
 
@@ -260,17 +260,17 @@ def sequences(backend: EngineBackend, *, toy: bool) -> list[Row]:
 
     run(4)
     count = 1 if toy else 50
-    rows = [{"what": f"{STEPS} steps, recorded", "µs a step": round(one_of(run, count) / STEPS, 3)}]
+    rows = [{"what": f"{STEPS} steps, recorded", "µs a step": round(us_per_call(run, count) / STEPS, 3)}]
     rows.append(
         {
             "what": "dispatched one by one",
-            "µs a step": round(one_of(one_by_one, max(1, count // 10)) / STEPS, 3),
+            "µs a step": round(us_per_call(one_by_one, max(1, count // 10)) / STEPS, 3),
         }
     )
     rows.append(
         {
             "what": "the same, waited for once",
-            "µs a step": round(one_of(unawaited, max(1, count // 10)) / STEPS, 3),
+            "µs a step": round(us_per_call(unawaited, max(1, count // 10)) / STEPS, 3),
         }
     )
     if not toy:
@@ -304,7 +304,7 @@ def _sequences_of_launches(backend: EngineBackend) -> list[Row]:
                 separate()
                 port.wait(port.launch(module, unit.kernels[0], (1, 1, 1), (64, 1, 1), args))
 
-        fast, slow = one_of(replayed, 50) / STEPS, one_of(launched, 50) / STEPS
+        fast, slow = us_per_call(replayed, 50) / STEPS, us_per_call(launched, 50) / STEPS
         port.forget(recording)
         port.free(memory)
     return [
@@ -371,7 +371,7 @@ def overlap(backend: EngineBackend, *, toy: bool) -> list[Row]:
         return done + [bytes(one.await_result()[0]) for one in pending]
 
     right = one_by_one() == in_flight()
-    times = [one_of(lambda n, w=way: [w() for _ in range(n)], 1) / count for way in (one_by_one, in_flight)]
+    times = [us_per_call(lambda n, w=way: [w() for _ in range(n)], 1) / count for way in (one_by_one, in_flight)]
     kernel = median_of(lambda: (pipeline.dispatch_timed([given[0]]).device_ns or 0) / 1e3, 1 if toy else SAMPLES)
     pipeline.close()
     alone, together = times
@@ -447,7 +447,7 @@ def copies(backend: EngineBackend) -> list[Row]:
         ("64 MiB in by CuPy", lambda: array.set(host)),
         ("64 MiB out by CuPy", lambda: array.get(out=host)),
     ):
-        rows.append({"what": name, "GB/s": round(host.nbytes / (one_of(lambda n, c=call: c(), 1) / 1e6) / 1e9, 2)})
+        rows.append({"what": name, "GB/s": round(host.nbytes / (us_per_call(lambda n, c=call: c(), 1) / 1e6) / 1e9, 2)})
     return rows
 
 

@@ -4,7 +4,7 @@
 
 Arrays of algorithms are on the GPU, before and after. Each number is the median of several runs. Rows say whether the
 result was right; those of the largest products and of repeated steps were not compared. FILE is written after every
-row, as all tables are. `--rehearse` runs what needs neither CuPy nor JAX, on the emulation with toy
+row. `--rehearse` runs what needs neither CuPy nor JAX, on the emulation with toy
 sizes; its times say nothing.
 """
 
@@ -21,7 +21,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 
-from measured import SAMPLES, Results, Row, median_of, micro, one_of, seconds_of
+from measured import SAMPLES, Results, Row, median_of, seconds_of, us, us_per_call
 from suites import algorithms
 from suites.graphs import CASES, TOY, Stepwise
 from workloads import whole
@@ -78,7 +78,7 @@ def _algorithm(backend: EngineBackend, name: str, size: int, *, toy: bool) -> Ro
 
 def _host(run: Callable[[], object]) -> float:
     """Microseconds of a call that ends when the GPU has ended."""
-    return one_of(lambda n: [run() for _ in range(n)], 5)
+    return us_per_call(lambda n: [run() for _ in range(n)], 5)
 
 
 def _wait(backend: EngineBackend) -> None:
@@ -139,7 +139,7 @@ def _jax(name: str) -> Callable[[dict[str, np.ndarray]], np.ndarray]:
 
 
 def _milli(run: Callable[[], object]) -> float:
-    return round(one_of(lambda n: [run() for _ in range(n)], 3) / 1e3, 3)
+    return round(us_per_call(lambda n: [run() for _ in range(n)], 3) / 1e3, 3)
 
 
 def adding(name: str) -> Program:
@@ -183,7 +183,7 @@ def small_graphs(backend: EngineBackend, *, toy: bool) -> Iterator[Row]:
         g.dispatch(step, x=cells)
     run, held = compile_graph(g.build(), backend), array(backend, np.arange(64, dtype=np.uint32))
     run.launch(x=held).result()
-    taken = one_of(lambda n: [run.launch(x=held).result() for _ in range(n)], 1 if toy else 30)
+    taken = us_per_call(lambda n: [run.launch(x=held).result() for _ in range(n)], 1 if toy else 30)
     yield {"what": "100 dependent steps over memory of the GPU", "graph µs": taken, "µs a step": round(taken / 100, 3)}
     sequence = [ResidentDispatchStep(program=step, resources=(held.resource,))] * 100_000
     if not toy:
@@ -236,8 +236,8 @@ def _resident_chain(backend: EngineBackend, add: Program, length: int, samples: 
         row["right"] &= bool((y.numpy() == expected).all())
     ours, apart = (median_of(lambda w=way: seconds_of(w), samples) for way in (fused, one_by_one))
     row |= {
-        "graph µs": micro(ours),
-        "one by one µs": micro(apart),
+        "graph µs": us(ours),
+        "one by one µs": us(apart),
         "ratio": round(apart / ours, 2),
         "goal": 5,
     }
@@ -254,7 +254,7 @@ def _graph_row(
     right = all(np.asarray(outputs[key]).tobytes() == np.asarray(expected[key]).tobytes() for key in expected)
     fused = median_of(lambda: seconds_of(lambda: run.run(given)), samples)
     apart = median_of(lambda: seconds_of(lambda: steps.run(given)), samples)
-    return {"what": name, "right": right, "graph µs": micro(fused), "one by one µs": micro(apart),
+    return {"what": name, "right": right, "graph µs": us(fused), "one by one µs": us(apart),
             "ratio": round(apart / fused, 2), "kernel dispatches": len(run.dispatches)}  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""How the tools of this folder measure, and where they write what they have measured."""
+"""Timers, and the file of results, of the benchmarks in this folder."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def seconds_of(make: Callable[[], object]) -> float:
     return time.perf_counter() - started
 
 
-def one_of(run: Callable[[int], object], count: int = 2000) -> float:
-    """Microseconds of one of `count`, the median of several runs."""
+def us_per_call(run: Callable[[int], object], count: int = 2000) -> float:
+    """Microseconds per call of `count` calls, the median of several runs."""
     run(count)
     times = []
     for _ in range(SAMPLES):
@@ -35,7 +35,7 @@ def median_of(run: Callable[[], float], samples: int) -> float:
     return median(run() for _ in range(samples))
 
 
-def micro(seconds: float) -> float:
+def us(seconds: float) -> float:
     return round(1e6 * seconds, 2)
 
 
@@ -49,7 +49,7 @@ class Results:
             self.tables[name] = [row for row in rows if "failed" not in row]
 
     def add(self, name: str, make: Callable[[], Iterable[Row]]) -> None:
-        """A table, unless there is one. That a table fails is written down, and the others are made all the same."""
+        """A table, unless there is one. A failure is written down as a row, and does not end the run."""
         if not self.tables.get(name):
             self.go_on(name, make)
 

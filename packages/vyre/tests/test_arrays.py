@@ -369,7 +369,7 @@ def test_misuse_of_an_array_says_what_to_do() -> None:
         (lambda: array + array, r"no arithmetic\. Fix: write a kernel"),
         (lambda: 2 * array, "no arithmetic"),
         (lambda: -array, "no arithmetic"),
-        (lambda: array.sum(), r"no attribute 'sum'\. Fix: call a function such as vyre\.sum"),
+        (lambda: array.sum(), r"no attribute 'sum'\. Fix: use \.numpy\(\)\.sum, or a function such as vyre\.sum$"),
         (lambda: array.total, "no attribute 'total'$"),
         (lambda: array.item(), "6 elements.*Fix: index the element"),
         (lambda: array[2], "out of bounds for axis 0 of length 2"),

@@ -155,7 +155,7 @@ def function(given: object, name: str, example: str) -> None:
 
 
 def starts_of(given: object, length: int, name: str = "starts") -> HostArray:
-    """The starts of segments with the end of the last behind them: integers that ascend from 0 to `length`."""
+    """The starts of segments, and the end of the last: integers of any type that ascend from 0 to `length`."""
     starts = vector(given, name)
     of_kind(starts, "iu", "integers", name)
     found: HostArray = np.asarray(starts)

@@ -173,8 +173,8 @@ def _table(edges: HostArray, dtype: DType) -> tuple[Binning, HostArray]:
 
 @lru_cache(maxsize=64)
 def _known_table(edges: bytes, dtype: DType) -> tuple[Binning, HostArray]:
-    """The same, once for the edges that an array of f64 has."""
-    return _table(np.frombuffer(edges), dtype)
+    """`_table` of few edges, given as the bytes of their f64, computed once."""
+    return _table(np.frombuffer(edges, np.float64), dtype)
 
 
 def _is_near(guess: HostArray, edges: HostArray) -> bool:

@@ -317,7 +317,7 @@ def coo(values: object, columns: object, starts: object, /, *, backend: Backend 
         InvalidInput: An argument is of another kind.
     """
     elements, of_columns = vector(values, "values"), vector(columns, "columns")
-    offsets = starts_of(starts, elements.size)
+    offsets = starts_of(starts, elements.size).astype(np.int64)
     rows = np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
     return beside(elements, rows), of_columns, elements
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -28,8 +28,8 @@ SMALL, SMALLS = 1 << 16, 16
 LARGE, LARGES = 1 << 20, 4
 """Bytes of a slot of pinned memory, and how many there are: copies that may be under way before one is waited for."""
 THREADS, SHARED, SHARED_SLOTS = 8, 1 << 24, 2
-"""Threads that share a copy, at most; the bytes of the least that is shared, because threads are woken late; and the
-large slots that each of them has."""
+"""The most threads that share a copy; the least bytes of a copy that is shared, as waking threads takes time; and the
+large slots of each thread."""
 
 Wait = Callable[[Any], None]
 
@@ -48,18 +48,23 @@ class DeviceMemory:
 
 
 class CopyThreads:
-    """Threads that copy, which begin with the first shared copy. `begin` is run once on each."""
+    """Threads that share copies. They are started by the first one; each call on them begins with `enter`."""
 
-    def __init__(self, begin: Callable[[], None]) -> None:
-        self.count, self._begin = min(THREADS, usable_cpus()), begin
+    def __init__(self, enter: Callable[[], None]) -> None:
+        self.count, self._enter = min(THREADS, usable_cpus()), enter
         self._pool: ThreadPoolExecutor | None = None
 
     def run(self, calls: Sequence[Callable[[], None]]) -> None:
-        """Make the calls, one on each thread. All have ended at the end, also where one fails or an interrupt comes."""
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(self.count, "vyre cuda copies", self._begin)
+        """Make all calls at the same time. When it returns or raises, also by an interrupt, all of them have ended."""
+        pool = self._pool = self._pool or ThreadPoolExecutor(self.count, "vyre cuda copies")
         try:
-            for future in [self._started(self._pool, call) for call in calls]:
+            futures = []
+            for call in calls:
+                try:
+                    futures.append(pool.submit(self._entered, call))
+                except RuntimeError:  # while the interpreter exits, no thread can be started
+                    call()
+            for future in futures:
                 future.result()
         except BaseException:
             self.end()
@@ -71,15 +76,9 @@ class CopyThreads:
             self._pool.shutdown()
             self._pool = None
 
-    @staticmethod
-    def _started(pool: ThreadPoolExecutor, call: Callable[[], None]) -> Future[None]:
-        try:
-            return pool.submit(call)
-        except RuntimeError:  # the interpreter is about to end, and starts nothing on threads any more
-            call()
-            made = Future[None]()
-            made.set_result(None)
-            return made
+    def _entered(self, call: Callable[[], None]) -> None:
+        self._enter()
+        call()
 
 
 class StagingBuffer:
@@ -148,9 +147,9 @@ class StreamCopies:
             ring.release()
 
     def _pieces(self, copy: Callable[[Ring, int, Bytes, range], None], address: int, host: Bytes) -> None:
-        """Copy pieces of the size of a slot, those of a large copy on several threads.
+        """Copy in pieces of the size of a slot; several threads share a large copy.
 
-        These wait for nothing but copies: what comes before is waited for here, where interrupts are noticed.
+        The threads wait only for copies: for earlier work this thread waits, which can be interrupted.
         """
         if host.size < SHARED or self._threads.count == 1:
             ring = self._small if host.size <= SMALL else self._large

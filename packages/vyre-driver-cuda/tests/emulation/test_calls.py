@@ -112,7 +112,7 @@ def test_a_dispatch_over_arrays_of_the_device_is_one_launch(fake: FakeCupy, back
 def test_a_result_that_numpy_has_copied_gives_its_memory_to_the_next(
     fake: FakeCupy, backend: EngineBackend, read: Callable[[DeviceArray], object]
 ) -> None:
-    """NumPy looks for memory of the host first. That it finds none shares nothing, and no launch is prepared again."""
+    """NumPy asks for host memory first. The question does not share the memory, and no launch is prepared again."""
     source, x = doubling(), make.array(backend, WORDS)
     read(dispatch_device_arrays(backend, source, {"x": x})["out"])
     assert calls(fake, lambda: read(dispatch_device_arrays(backend, source, {"x": x})["out"]))["launchKernel"] == 1

@@ -8,19 +8,17 @@ from __future__ import annotations
 import _thread
 import os
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from itertools import count
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from cuda_emulation import fake_cupy
 from cuda_emulation.fake_cupy import FakeCupy
 from cuda_emulation.rehearsal import RehearsedPort, opened, rehearsed
 
+from vyre_driver import process
 from vyre_driver.arrays import make
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.engine.backend import EngineBackend
@@ -140,14 +138,9 @@ def test_an_interpreter_that_ends_copies_on_its_own_thread() -> None:
         "    port.copy_out(memory, got.view(np.uint8).data); print((got == data).all())\n"
         "atexit.register(leave)\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], env=environment(), capture_output=True, text=True)
+    environment = process.environment(PYTHONPATH=os.pathsep.join(process.search_path()))
+    done = subprocess.run(process.python("-c", script), env=environment, capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("True\n", "")
-
-
-def environment() -> dict[str, str]:
-    """With the emulation among the modules."""
-    found = [str(Path(fake_cupy.__file__).parents[1]), os.environ.get("PYTHONPATH")]
-    return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, found))}
 
 
 def test_many_copies_are_under_way_at_once(port: RehearsedPort, fake: FakeCupy) -> None:

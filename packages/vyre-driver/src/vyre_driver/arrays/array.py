@@ -40,7 +40,7 @@ def refuse_comparison(array: object, other: object) -> NoReturn:
 
 
 def refuse_arithmetic(array: object, other: object = None) -> Any:
-    """Raise, but leave arrays and scalars of NumPy to NumPy, which computes on the host."""
+    """Raise, unless the other operand is an array or a scalar of NumPy: then NumPy computes, on the host."""
     if isinstance(other, np.ndarray | np.generic):
         return NotImplemented
     fix = "write a kernel, call a function such as vyre.matmul, or compute with .numpy()"
@@ -188,7 +188,7 @@ class DeviceArray(ResidentArray):
         """The protocols of the library whose arrays have such memory, as ``__array_interface__`` of NumPy."""
         if not name.endswith("array_interface__"):
             is_of_numpy = hasattr(np.ndarray, name) and not name.startswith("_")
-            fix = f". Fix: call a function such as vyre.sum, or take .numpy().{name}" if is_of_numpy else ""
+            fix = f". Fix: use .numpy().{name}, or a function such as vyre.sum" if is_of_numpy else ""
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{fix}", name=name, obj=self)
         found, on_host = None, is_on_host(self.backend)
         if on_host == (name == "__array_interface__") and not (on_host and self.dtype.numpy.kind == "V"):

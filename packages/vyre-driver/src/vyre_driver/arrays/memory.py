@@ -117,7 +117,10 @@ def is_live(backend: VyreBackend, resource: Resource) -> bool:
 
 
 def is_on_host(backend: VyreBackend) -> bool:
-    """Whether NumPy can use the memory of a backend. Asked of one byte: memory that was exported is shared for good."""
+    """Whether NumPy can use the memory of a backend.
+
+    It is found out once, by exporting one byte: memory that was exported stays shared.
+    """
     known = _on_host.get(backend)
     if known is None:
         resource = backend.allocate_resident(1)

@@ -142,7 +142,12 @@ class Device:
                     emission = Emission([lowered], unit, time.perf_counter_ns() - started)
                     code = self.code.compile(identity, facts.program, emission, config, queue, deadline)
                     done(1)
-            return replace(code, module=self.port.for_queue(code.module, queue)) if self.port.moves_code else code
+            return self._for_queue(code, queue)
+
+    def _for_queue(self, code: CompiledCode, queue: int) -> CompiledCode:
+        """The code for launches in a queue; itself, if it was compiled for that."""
+        module = self.port.for_queue(code.module, queue) if self.port.moves_code else code.module
+        return code if module is code.module else replace(code, module=module)
 
     def compile_many(
         self, programs: Sequence[Facts], config: DispatchConfig, queue: int = 0, deadline: Deadline | None = None
@@ -165,8 +170,8 @@ class Device:
                     done(len(group))
 
     def _identity(self, facts: Facts, config: DispatchConfig, queue: int) -> PipelineCacheIdentity:
-        target, made_for = self._target_of(facts, config), 0 if self.port.moves_code else queue
-        return PipelineCacheIdentity.of(facts.program, config, target, self.profile, self._emitter, made_for)
+        target, queue = self._target_of(facts, config), 0 if self.port.moves_code else queue
+        return PipelineCacheIdentity.of(facts.program, config, target, self.profile, self._emitter, queue)
 
     def emit(
         self, facts: Facts, config: DispatchConfig, deadline: Deadline | None = None

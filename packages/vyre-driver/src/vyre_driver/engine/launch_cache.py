@@ -87,7 +87,7 @@ class LaunchRequest(NamedTuple):
 
 
 def shape_of(request: LaunchRequest, queue: int | None = None) -> LaunchKey:
-    """The key of what launches share that differ in their memory alone, those in all queues or in one."""
+    """The key of what launches share that differ only in their memory, and in their queue if none is given."""
     return request.key._replace(byte_lengths=request.byte_lengths, handles=(), queue=queue)
 
 
@@ -131,7 +131,7 @@ def _grid(
 
 @dataclass(slots=True, eq=False)
 class PlannedLaunch:
-    """What launches have in common that differ in their memory alone: the plan, and what follows from it.
+    """What launches share that differ only in their memory and their queue: the plan, and what follows from it.
 
     `config` is the options as chosen, by `choice` where there is one. `codes` are by queue. `covered` are the outputs
     that are written everywhere, None before the first launch is bound. It keeps the program alive, and so its identity
@@ -259,7 +259,7 @@ class LaunchCache:
     def __init__(self, backend: str, persistent: dict[str, Allocation] | None) -> None:
         self._backend, self._persistent = backend, persistent
         self.entries: dict[KeyFields, CachedLaunch] = {}
-        self._planned: dict[LaunchKey, PlannedLaunch] = {}
+        self._plans: dict[LaunchKey, PlannedLaunch] = {}
         self._over: dict[int, dict[CachedLaunch, None]] = {}  # those over resident memory by each of its ids
         self._added, self._bytes = 0, 0  # launches since all were counted, and what was held then and by these
         self._poison: str | None = None
@@ -356,12 +356,12 @@ class LaunchCache:
         with device.counters.timing("plan_ns"):
             choice = self.trial or device.choices.get(request.program, request.byte_lengths, request.config)
             shape = shape_of(request)
-            planned = self._planned.get(shape)
+            planned = self._plans.get(shape)
             if planned is None or planned.device is not device or planned.choice != choice:
                 planned = _planned(device, request, choice)
-                if len(self._planned) >= MAX_PLANS:
-                    self._planned.clear()
-                self._planned[shape] = planned
+                if len(self._plans) >= MAX_PLANS:
+                    self._plans.clear()
+                self._plans[shape] = planned
             if request.places is not None:
                 require_places(planned.plan, request.places)
             return planned
@@ -597,7 +597,7 @@ class LaunchCache:
     def release(self, device: Device) -> None:
         """Free everything, persistent memory too."""
         self._backlog = None
-        self._planned.clear()
+        self._plans.clear()
         for cached in tuple(self.entries.values()):
             self.drop(device, cached)
         if self._persistent is not None:

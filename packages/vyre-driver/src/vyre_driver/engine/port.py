@@ -103,7 +103,7 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
     """
 
     moves_code: bool = False
-    """Whether `for_queue` works: code is compiled once for all queues."""
+    """Whether `for_queue` works: one compilation serves all queues."""
 
     records: bool = False
     """Whether `record` works: a row of launches and fills is enqueued at one call, for less than one by one."""
@@ -180,8 +180,8 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
         """
 
     def for_queue(self, module: ModuleT, queue: int) -> ModuleT:
-        """The same code for a queue, often that of the module itself. Called only where the port `moves_code`."""
-        raise NotImplementedError
+        """The code of a module for launches in a queue, which may be its own. Asked only where `moves_code` says so."""
+        raise UnsupportedFeature("moving code to another queue", backend=type(self).__name__)
 
     def describe(self, unit: SourceUnit) -> tuple[str, ...]:
         """What the compiler makes of each kernel, such as the width of its vectors, a line for each. For people.

@@ -603,7 +603,7 @@ def _costs(requests: Iterable[LaunchRequest]) -> list[tuple[Cost, int]]:
     """The cost of each launch, and how many have it. All take one queue: in between it would be waited for."""
     alike: dict[LaunchKey, list[LaunchRequest]] = {}
     for request in requests:
-        alike.setdefault(shape_of(request, None), []).append(request)
+        alike.setdefault(shape_of(request), []).append(request)
     plans = [(plan_launch(first.program, first.byte_lengths, first.config), more) for first, *more in alike.values()]
     return [(estimate(plan), 1 + len(more)) for plan, more in plans]
 

@@ -183,6 +183,8 @@ class TracedPort(DevicePort[TracedModule, Any, TracedLaunch]):
             return TracedModule(self._inner.compile(unit, queue), queue)
 
     def for_queue(self, module: TracedModule, queue: int) -> TracedModule:
+        if queue == module.queue:
+            return module
         return TracedModule(self._inner.for_queue(module.inner, queue), queue)
 
     def describe(self, unit: SourceUnit) -> tuple[str, ...]:

@@ -46,7 +46,8 @@ class PipelineCacheIdentity:
     `program` is the fingerprint of the canonical wire form, `workgroup_size` the launched one. `target` is everything
     that legalization knows, `device` the one with its driver and compiler, `features` what it does natively. `emitter`,
     `driver` and `foundation` are the versions of the printing, of the lowering and of the optimizer, `dialects` those
-    of dialects that the program calls, because a composition is not in it. `queue` is the device's queue that runs it.
+    of dialects that the program calls, because a composition is not in it. `queue` is the device's queue that runs it,
+    the first of all that one compilation serves.
     Labels, timeouts, lengths and the grid are not among them.
     """
 

@@ -152,7 +152,7 @@ class FakePort(DevicePort[FakeModule, FakeMemory, FakeEvent]):
         """The same kernels for another queue; asserts that the port does that."""
         with self._call("for_queue"):
             assert self.moves_code
-            return replace(module, queue=queue)
+            return module if queue == module.queue else replace(module, queue=queue)
 
     def binary(self, module: FakeModule) -> bytes | None:
         """The kernels as JSON, in the wire form."""
