@@ -42,6 +42,7 @@ SUITES = (
     "evaluators",
     "races",
     "dispatch",
+    "threads",
     "resident",
     "graphs",
     "kernels",

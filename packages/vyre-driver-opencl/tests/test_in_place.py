@@ -8,6 +8,7 @@ import pytest
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.engine.buffer_pool import LINE, PAGE
+from vyre_driver.tune.queue import QueueChoice
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.program import Program
@@ -92,7 +93,10 @@ def test_results_live_as_long_as_somebody_holds_them(backend: VyreBackend) -> No
     assert (backend.dispatch_arrays(source, {"x": np.zeros(500, np.uint32)})["out"] == 0).all()
 
 
-def test_memory_of_a_result_that_nobody_holds_is_used_again(backend: VyreBackend) -> None:
+def test_memory_of_a_result_that_nobody_holds_is_used_again(
+    backend: VyreBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(QueueChoice, "took", lambda choice, ns: False)  # the other queue would have memory of its own
     source, x = doubling(), np.arange(2000, dtype=np.uint32)
     out = backend.dispatch_arrays(source, {"x": x})["out"]
     before = counted(backend, "allocations")

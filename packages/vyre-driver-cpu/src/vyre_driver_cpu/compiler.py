@@ -151,6 +151,10 @@ class LoadedCode:
         """A function, as Python calls it; calls release the interpreter's lock."""
         return ctypes.CFUNCTYPE(result, *types)(self.addresses[name])
 
+    def brief_function(self, name: str, *types: type) -> Callable[..., Any]:
+        """The same for a few microseconds; calls keep the lock, so that no other thread takes it meanwhile."""
+        return ctypes.PYFUNCTYPE(None, *types)(self.addresses[name])
+
 
 _lock = threading.Lock()
 _number = count()

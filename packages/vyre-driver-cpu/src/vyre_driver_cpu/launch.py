@@ -27,6 +27,10 @@ class Module:
         self.whole = {name: self.addresses[f"{name}_whole"] for name in self.names}
         self.kernels: dict[str, Any] = {n: self.loaded.function(f"{n}_whole", ctypes.c_void_p) for n in self.names}
 
+    def function(self, kernel: str, *, is_brief: bool) -> Any:
+        """A kernel, of which a call that `is_brief` keeps the interpreter's lock."""
+        return self.loaded.brief_function(f"{kernel}_whole", ctypes.c_void_p) if is_brief else self.kernels[kernel]
+
     def for_queue(self, queue: int) -> Module:
         """The same code, whose launches go to a queue."""
         if queue == self.queue:

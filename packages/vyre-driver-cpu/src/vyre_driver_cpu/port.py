@@ -45,6 +45,7 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
     emitter_version = "cpu-24"
     shares_host_memory = True
     records, moves_code = True, True
+    unlocked_queue = CALLER
 
     def __init__(self) -> None:
         self._cpu = host()
@@ -184,25 +185,45 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
         args: Sequence[Argument],
         places: Sequence[int],
         longest: float = math.inf,
+        *,
+        is_brief: bool = False,
     ) -> Callable[[Sequence[Any]], None]:
-        """Where the calling thread does the work, nothing is made anew for a call."""
-        if module.queue != CALLER or longest > LONGEST_BLOCKING:
+        """Where the calling thread does the work, nothing is made anew for a call.
+
+        It waits for a thread of its own where the launch may take long.
+        """
+        if module.queue != CALLER:
             return super().runner(module, kernel, grid, workgroup_size, args, places, longest)
         arguments = Arguments([0 if n in places else arg for n, arg in enumerate(args)], grid)
-        function, order, slots = module.kernels[kernel], self._order, arguments.slots
+        function: Callable[[int], None] = module.function(kernel, is_brief=is_brief)
+        order, slots = self._order, arguments.slots
         memories = [arg for arg in args if isinstance(arg, HostMemory)]
         address = arguments.address
 
-        def run(values: Sequence[Any], _alive: object = (module, arguments)) -> None:
+        def run(
+            values: Sequence[Any], call: Callable[[int], None] = function, _alive: object = (module, arguments)
+        ) -> None:
             if order.entries:
                 for memory in memories:
                     order.wait_for(memory)
                 order.sweep()
             for place, value in zip(places, values):  # noqa: B905 - one for each, and strict takes longer
                 slots[place] = value.address
-            function(address)
+            call(address)
 
-        return run
+        def run_aside(values: Sequence[Any]) -> None:
+            run(values, partial(self._call_aside, function, arguments, (module, values)))
+
+        return run if longest <= LONGEST_BLOCKING else run_aside
+
+    def _call_aside(self, function: Callable[[int], None], arguments: Arguments, uses: object, address: int) -> None:
+        """Call a kernel on another thread. The wait for it can be left: it ends soon then, and what it uses lives."""
+        call = AsyncCall(partial(_called, function, (arguments, uses), address))
+        try:
+            call.result(self.wait_limit, "the kernels")
+        except BaseException:
+            arguments.cancel()
+            raise
 
     def record(self, enqueue: Callable[[], None]) -> Recording:
         self._recording = recording = Recording()
@@ -254,6 +275,11 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
     def close(self) -> None:
         with suppress(BackendError):
             self._order.finish(CLOSING)
+
+
+def _called(function: Callable[[int], None], uses: object, address: int) -> None:
+    """Call a function that uses something, which lives until it has ended."""
+    function(address)
 
 
 def _code_or_failure(text: str, cpu: Cpu) -> bytes | CompileFailed:

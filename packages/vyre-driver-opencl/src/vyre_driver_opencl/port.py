@@ -273,6 +273,8 @@ class OpenClPort(DevicePort[Module, AnyMemory, Work]):
         args: Args,
         places: Sequence[int],
         longest: float = math.inf,
+        *,
+        is_brief: bool = False,
     ) -> Callable[[Sequence[Argument]], None]:
         """Where the calling thread does the work, this is most of what a dispatch costs: it calls as little as it can.
 

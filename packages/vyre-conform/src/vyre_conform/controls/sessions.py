@@ -67,10 +67,12 @@ def _first_resolved(right: Right) -> Right:
 def _anew_for_each_shape(right: Right) -> Right:
     """Persistent memory is zero in the first launch of each shape."""
 
-    def bind(device: Any, plan: LaunchPlan, code: Any, persistent: dict[str, Allocation] | None, *rest: Any) -> Any:
+    def bind(
+        device: Any, plan: LaunchPlan, code: Any, persistent: dict[str, Allocation] | None, *rest: Any, **named: Any
+    ) -> Any:
         for allocation in (persistent or {}).values():
             device.fill(allocation, 0, allocation.size)
-        return right(device, plan, code, persistent, *rest)
+        return right(device, plan, code, persistent, *rest, **named)
 
     return bind
 
@@ -79,12 +81,14 @@ def _one_for_each_name(right: Right) -> Right:
     """Persistent memory of a name is the same in all pipelines."""
     known: dict[str, Allocation] = {}
 
-    def bind(device: Any, plan: LaunchPlan, code: Any, persistent: dict[str, Allocation] | None, *rest: Any) -> Any:
+    def bind(
+        device: Any, plan: LaunchPlan, code: Any, persistent: dict[str, Allocation] | None, *rest: Any, **named: Any
+    ) -> Any:
         for buffer in plan.program.buffers:
             found = known.get(buffer.name) if buffer.memory is Memory.PERSISTENT else None
             if persistent is not None and found is not None and found.memory.is_live:
                 persistent.setdefault(buffer.name, found)
-        prepared = right(device, plan, code, persistent, *rest)
+        prepared = right(device, plan, code, persistent, *rest, **named)
         known.update(persistent or {})
         return prepared
 

@@ -120,13 +120,16 @@ def bind(
     places: Mapping[str, Allocation] | None = None,
     longest: float = math.inf,
     covered: frozenset[str] | None = None,
+    *,
+    is_brief: bool = False,
 ) -> PreparedLaunch:
     """A launch of `plan` with memory on `device`.
 
     `persistent` is the memory of a pipeline, to which new persistent buffers are added; None: there is no pipeline.
     `places` is the resident memory of the inputs and outputs, None if they are in host memory. `longest` bounds the
     seconds of each launch. `covered` are the outputs that are written everywhere, where an earlier launch of the plan
-    has found them. Checks come before allocations, and a failure frees what was allocated.
+    has found them. A launch that `is_brief` is expected to take less than `BRIEF_NS`. Checks come before allocations,
+    and a failure frees what was allocated.
     """
     lengths = _lengths(code, plan)
     buffers = code.executable.buffers
@@ -148,7 +151,7 @@ def bind(
         binding = LaunchBinding(device, plan, code, lengths, sizes, allocations, lasting, frozenset(placed), covered)
         transfer = _in_place(binding) if in_place else _copies(binding) if places is None else _resident(binding)
         outlives = places is not None and _may_outlive_the_call(device, code, placed)
-        prepared = _prepared(binding, transfer, longest, outlives_call=outlives)
+        prepared = _prepared(binding, transfer, longest, is_brief=is_brief, outlives_call=outlives)
     except BaseException:
         device.free(tuple(fresh.values()))
         raise
@@ -209,7 +212,7 @@ def _may_outlive_the_call(device: Device, code: CompiledCode, placed: Mapping[st
 
 
 def _prepared(
-    binding: LaunchBinding, transfer: Transfer, longest: float, *, outlives_call: bool = False
+    binding: LaunchBinding, transfer: Transfer, longest: float, *, is_brief: bool, outlives_call: bool
 ) -> PreparedLaunch:
     device, plan, code, allocations = binding.device, binding.plan, binding.code, binding.allocations
     executable = code.executable
@@ -221,7 +224,7 @@ def _prepared(
     )
     is_one = order == (0,) and plan.repeats == 1
     runs = is_one and not transfer.reads
-    return PreparedLaunch(
+    prepared = PreparedLaunch(
         binding=binding,
         device=device,
         code=code,
@@ -231,12 +234,14 @@ def _prepared(
         order=order,
         is_one=is_one,
         longest=longest,
-        runner=device.port.runner(code.module, *kernels[0], *transfer.constant_args(), longest) if runs else None,
         traps=allocations.get(TRAPS),
         counters=allocations.get(COUNTERS),
         output_bytes=sum(layout.size for layout in plan.outputs),
         outlives_call=outlives_call,
     )
+    if runs:
+        prepared.use_runner(is_brief=is_brief)
+    return prepared
 
 
 def _coarsening(device: Device, plan: LaunchPlan, code: CompiledCode, allocations: Mapping[str, Allocation]) -> int:

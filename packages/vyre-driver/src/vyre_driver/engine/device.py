@@ -60,8 +60,10 @@ class Device:
         reclaim: Callable[[], None],
         store: DiskStore | None = None,
         open_port: OpenPort | None = None,
+        others: list[None] | None = None,
     ) -> None:
         self.port, self.counters = port, counters
+        self.others: list[None] = [] if others is None else others
         self.generation = next_generation()
         self._known = known = DeviceSignatureTable(store)
         self._probe()

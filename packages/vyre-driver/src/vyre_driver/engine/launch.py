@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 
 
 NO_TRAP = 2**64 - 1
+BRIEF_NS = 15_000
+"""What a launch takes at most that keeps the locks of the interpreter and the device: about as much as giving them to
+another thread and taking them back."""
 SMALL = 2**16
 """Bytes of all outputs of a dispatch. A copy of no more takes less time than finding out whether the device can write
 to the caller's memory."""
@@ -175,9 +178,10 @@ class PreparedLaunch:
 
     `kernels` are the entry points with their grids and workgroup sizes. `order` is the order of the kernels where no
     loop of the host decides it, else None. `is_one`: it is one launch. No launch takes more than `longest` seconds,
-    whatever its data. `runner` launches and waits, where there is one launch and reading the outputs does not wait.
-    `output_bytes` is the size of all outputs. If it `outlives_call`, a dispatch need not wait for its end. `event` is
-    that of the newest launch of the present dispatch, if the runner is not used.
+    whatever its data. `runner` launches and waits, where there is one launch and reading the outputs does not wait; it
+    is made for launches that take less than `BRIEF_NS` if it `is_brief`. `output_bytes` is the size of all outputs. If
+    it `outlives_call`, a dispatch need not wait for its end. `event` is that of the newest launch of the present
+    dispatch, if the runner is not used.
     """
 
     binding: LaunchBinding
@@ -189,10 +193,11 @@ class PreparedLaunch:
     order: tuple[int, ...] | None
     is_one: bool
     longest: float
-    runner: Callable[[Sequence[Any]], None] | None
     traps: Allocation | None
     counters: Allocation | None
     output_bytes: int
+    runner: Callable[[Sequence[Any]], None] | None = None
+    is_brief: bool = False
     outlives_call: bool = False
     event: Any = None
 
@@ -200,6 +205,12 @@ class PreparedLaunch:
     def owned(self) -> tuple[Allocation, ...]:
         """Device memory that it holds between dispatches."""
         return self.transfer.owned
+
+    def use_runner(self, *, is_brief: bool) -> None:
+        """Make the runner, for launches that take less than `BRIEF_NS` or for others."""
+        port, args = self.device.port, self.transfer.constant_args()
+        self.is_brief = is_brief
+        self.runner = port.runner(self.code.module, *self.kernels[0], *args, self.longest, is_brief=is_brief)
 
     def run(
         self, inputs: Sequence[Any], deadline: Deadline | None, form: Form, views: OutputViews | None = None
@@ -234,6 +245,22 @@ class PreparedLaunch:
         counters.launches += 1
         counters.waits += 1
         self.raise_trap()
+
+    def begin_unlocked(self, inputs: Sequence[Any], form: Form, views: OutputViews | None) -> Callable[[], list[Any]]:
+        """One dispatch until its launch: the rest, which needs no lock, and gives the outputs."""
+        transfer, runner = self.transfer, self.runner
+        assert runner is not None
+        targets = None if views is None or self.output_bytes <= SMALL else self.targets(inputs, views)
+        values = transfer.begin(inputs, targets)
+        counters = self.device.counters
+        counters.launches += 1
+        counters.waits += 1
+
+        def rest() -> list[Any]:
+            runner(values)
+            return transfer.readback(form, targets)
+
+        return rest
 
     def targets(self, inputs: Sequence[Any], views: OutputViews) -> list[memoryview | None]:
         """The view for each output, if it has the size of the output and overlaps none of the contiguous `inputs`.

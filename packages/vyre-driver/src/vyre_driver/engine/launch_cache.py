@@ -1,14 +1,16 @@
 """The one cache of prepared launches: what they depend on, how they are prepared, run and dropped.
 
 ``plan → admit → choose a queue → compile → bind`` happens once for each key. The cache is bounded, and is freed first
-when the device is full. The session's lock is held for every call but `abandon`.
+when the device is full. The session's lock is held for every call but `abandon`, and for the launch of an
+`UnlockedDispatch`.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from operator import attrgetter
@@ -22,10 +24,11 @@ from vyre_driver.device.profile import Extent
 from vyre_driver.engine.bind import bind, code_for
 from vyre_driver.engine.code import CompiledCode
 from vyre_driver.engine.device import Device
-from vyre_driver.engine.launch import Backlog, EmptyLaunch, PreparedLaunch, Runnable
+from vyre_driver.engine.launch import BRIEF_NS, Backlog, EmptyLaunch, PreparedLaunch, Runnable
 from vyre_driver.engine.pending import Deadline
 from vyre_driver.engine.port import Allocation
 from vyre_driver.engine.resident import bound_buffers, require_places, used_bytes
+from vyre_driver.engine.session import Unlocked
 from vyre_driver.engine.transfer import BYTES, Form, OutputViews, Targets
 from vyre_driver.errors import BackendError, PoisonedState, StaleHandle, Trapped
 from vyre_driver.plan.admission import admit
@@ -153,10 +156,12 @@ class CachedLaunch:
     """A prepared launch and what is known about it. It keeps the program alive, and so its identity its own.
 
     `launch` serves dispatches that end before the next begins; `idle` are more of the same, each with memory of its
-    own, for those that are pending together. `used` grows with each dispatch. `is_new`: its code has not run yet.
-    `is_settled`: it is neither new nor to be timed. `outlives_call`: nor to be waited for, without a deadline. No
-    launch takes more than `longest` seconds, whatever its data. `holds` counts its present users: it is not dropped
-    meanwhile. `bytes_each` is about what one dispatch holds in flight.
+    own, for those that are pending together, or run in threads side by side. `used` grows with each dispatch. `is_new`:
+    its code has not run yet. `is_settled`: it is neither new nor to be timed. `is_brief`: it takes less than
+    `BRIEF_NS`. `crowd`: how many other threads must want the device for a dispatch to run in its own, without the lock.
+    `outlives_call`: a dispatch is not waited for, without a deadline. No launch takes more than `longest` seconds,
+    whatever its data. `holds` counts its present users: it is not dropped meanwhile. `bytes_each` is about what one
+    dispatch holds in flight.
     """
 
     device: Device
@@ -166,9 +171,11 @@ class CachedLaunch:
     longest: float = math.inf
     queue: int = 0
     choice: QueueChoice | None = None
+    is_brief: bool = False
     used: int = 0
     is_new: bool = True
     is_settled: bool = False
+    crowd: float = math.inf
     outlives_call: bool = False
     holds: int = 0
     idle: list[PreparedLaunch] = field(default_factory=list)
@@ -246,6 +253,39 @@ MAX_CACHED_BYTES = 256 * 2**20
 """The launches of a cache, and the device memory that they may hold together between dispatches."""
 MAX_IDLE_BYTES = MAX_CACHED_BYTES // 4
 """Device memory that idle launches of one key may hold."""
+MOST_UNLOCKED = MAX_IDLE_BYTES // 8
+"""Bytes of the outputs of a dispatch that runs beside others: each thread has such memory of its own."""
+
+
+EndedDispatch: TypeAlias = tuple[CachedLaunch, PreparedLaunch, "BaseException | None"]
+"""A dispatch that has ended without the lock, on a launch of its own, and what it has failed with."""
+
+
+class UnlockedDispatch(Unlocked[list[Any]]):
+    """The launch and the readback of a dispatch. Its `launch` is given back by `ended`."""
+
+    __slots__ = ("_cached", "_ended", "_launch", "_rest")
+
+    def __init__(
+        self,
+        ended: deque[EndedDispatch],
+        cached: CachedLaunch,
+        launch: PreparedLaunch,
+        rest: Callable[[], list[Any]],
+    ) -> None:
+        self._ended, self._cached, self._launch, self._rest = ended, cached, launch, rest
+
+    def __call__(self) -> list[Any]:
+        """The outputs."""
+        error: BaseException | None = None
+        try:
+            return self._rest()
+        except BaseException as raised:
+            error = raised
+            raise
+        finally:
+            self._cached.device.others.pop()
+            self._ended.append((self._cached, self._launch, error))
 
 
 class LaunchCache:
@@ -259,6 +299,7 @@ class LaunchCache:
     def __init__(self, backend: str, persistent: dict[str, Allocation] | None) -> None:
         self._backend, self._persistent = backend, persistent
         self.entries: dict[KeyFields, CachedLaunch] = {}
+        self._ended: deque[EndedDispatch] = deque()
         self._plans: dict[LaunchKey, PlannedLaunch] = {}
         self._over: dict[int, dict[CachedLaunch, None]] = {}  # those over resident memory by each of its ids
         self._added, self._bytes = 0, 0  # launches since all were counted, and what was held then and by these
@@ -270,12 +311,14 @@ class LaunchCache:
 
     # ── one dispatch ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def dispatch(self, device: Device, deadline: Deadline | None, call: HostCall) -> list[Any]:
+    def dispatch(self, device: Device, deadline: Deadline | None, call: HostCall) -> list[Any] | Unlocked[list[Any]]:
         """The outputs of a dispatch from host memory; None for those that are made in `views`."""
         program, inputs, config, form, views = call
         cached = self.entries.get(host_key(program, inputs, config))
         if cached is None:
             cached = self.find(device, program, inputs, config, deadline)
+        if len(device.others) >= cached.crowd and deadline is None:
+            return self._begin_unlocked(device, self._unlocked(device, cached), inputs, form, views)
         return self.run(device, cached, inputs, deadline, form, views)
 
     def dispatch_timed(self, device: Device, deadline: Deadline | None, call: HostCall) -> TimedDispatchResult:
@@ -348,8 +391,9 @@ class LaunchCache:
             watched = device.choose_queue(cost)
             queue = watched.verdict.queue if watched else 0
         longest = math.inf if cost is None else 1e-9 * cost.longest_ns / plan.repeats
-        launch = self._bind(device, planned, asked, request.deadline, queue, longest)
-        return CachedLaunch(device, asked, planned, launch, longest, queue, watched)
+        is_brief = cost is not None and cost.units * device.rate.ns_per_unit < BRIEF_NS
+        launch = self._bind(device, planned, asked, request.deadline, queue, longest, is_brief=is_brief)
+        return CachedLaunch(device, asked, planned, launch, longest, queue, watched, is_brief)
 
     def _plan(self, device: Device, request: LaunchRequest) -> PlannedLaunch:
         """What an earlier launch over other memory was planned with, or a new plan."""
@@ -374,6 +418,8 @@ class LaunchCache:
         deadline: Deadline | None,
         queue: int,
         longest: float,
+        *,
+        is_brief: bool,
     ) -> PreparedLaunch:
         code = planned.codes.get(queue)
         if code is None:
@@ -381,9 +427,15 @@ class LaunchCache:
         if deadline is not None:
             deadline.check("compilation")
         with device.counters.timing("bind_ns"):
-            launch = bind(device, planned.plan, code, self._persistent, request.places, longest, planned.covered)
+            memory = self._persistent, request.places
+            launch = bind(device, planned.plan, code, *memory, longest, planned.covered, is_brief=is_brief)
         planned.covered = launch.binding.covered
         return launch
+
+    def _rebind(self, device: Device, cached: CachedLaunch, deadline: Deadline | None) -> PreparedLaunch:
+        """Another launch of the same."""
+        planned, request, queue = cached.planned, cached.request, cached.queue
+        return self._bind(device, planned, request, deadline, queue, cached.longest, is_brief=cached.is_brief)
 
     # ── several pending ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -392,7 +444,7 @@ class LaunchCache:
         if cached.idle:
             return cached.idle.pop()
         try:
-            return self._bind(device, cached.planned, cached.request, None, cached.queue, cached.longest)
+            return self._rebind(device, cached, None)
         except BaseException:
             device.counters.failures += 1
             raise
@@ -451,6 +503,62 @@ class LaunchCache:
         counters = device.counters
         counters.dispatches = cached.used = counters.dispatches + 1
         return outputs
+
+    def _begin_unlocked(
+        self, device: Device, cached: CachedLaunch, inputs: Sequence[Any], form: Form, views: OutputViews | None
+    ) -> UnlockedDispatch:
+        """A dispatch until its launch, on a launch of its own."""
+        self._take_ended(device)
+        launch = self.take_idle(device, cached)
+        device.others.append(None)
+        try:
+            rest = launch.begin_unlocked(inputs, form, views)
+        except BaseException as error:
+            device.others.pop()
+            self.failed(device, cached, error, launch)
+            raise
+        self.count(device, cached)
+        return UnlockedDispatch(self._ended, cached, launch, rest)
+
+    @staticmethod
+    def _now_known(cached: CachedLaunch, *, is_brief: bool) -> None:
+        """Enter whether launches take less than `BRIEF_NS`, which was estimated so far."""
+        if is_brief != cached.is_brief:
+            cached.is_brief = is_brief
+            for launch in (cached.launch, *cached.idle):
+                if isinstance(launch, PreparedLaunch) and launch.runner is not None:
+                    launch.use_runner(is_brief=is_brief)
+
+    def _crowd(self, device: Device, cached: CachedLaunch) -> float:
+        """How many other threads must want the device, for this launch to leave them a worker each."""
+        launch, unlocked = cached.launch, device.port.unlocked_queue
+        if unlocked is None or cached.is_brief or not isinstance(launch, PreparedLaunch):
+            return math.inf
+        is_plain = launch.runner is not None and launch.traps is None
+        is_own = cached.request.places is None and not self._persistent
+        if not is_plain or not is_own or launch.output_bytes > MOST_UNLOCKED:
+            return math.inf
+        return 0 if cached.queue == unlocked else device.profile.queues[cached.queue].workers - 1
+
+    def _unlocked(self, device: Device, cached: CachedLaunch) -> CachedLaunch:
+        """The same launch in the queue that needs no lock."""
+        queue, request = device.port.unlocked_queue, cached.request
+        if cached.queue == queue:
+            return cached
+        found = self.get(device, request._replace(key=request.key._replace(queue=queue)))
+        if found.is_new:
+            self._now_known(found, is_brief=False)
+            self.settle(device, found)
+        return found
+
+    def _take_ended(self, device: Device) -> None:
+        """Take back the launches of dispatches that have ended without the lock."""
+        while self._ended:
+            cached, launch, error = self._ended.popleft()
+            if error is None:
+                self.put_idle(device, cached, launch)
+            else:
+                self.failed(device, cached, error, launch)
 
     def _enqueue(self, device: Device, cached: CachedLaunch) -> None:
         """A dispatch that reads nothing at its end, and is not waited for."""
@@ -523,9 +631,13 @@ class LaunchCache:
             self.trim(device, cached)
         choice = cached.choice
         cached.is_settled = choice is None or not (choice.is_watching or choice.verdict.queue != cached.queue)
-        cached.outlives_call = (
-            cached.is_settled and isinstance(cached.launch, PreparedLaunch) and cached.launch.outlives_call
-        )
+        launch = cached.launch
+        if not cached.is_settled or not isinstance(launch, PreparedLaunch):
+            return
+        cached.outlives_call = launch.outlives_call
+        if choice is not None:
+            self._now_known(cached, is_brief=choice.measured[cached.queue] < BRIEF_NS)
+        cached.crowd = self._crowd(device, cached)
 
     def save(self, device: Device, cached: CachedLaunch) -> None:
         """Save the code if it is new."""
@@ -540,7 +652,7 @@ class LaunchCache:
         device.free(cached.owned)
         cached.idle.clear()
         cached.queue, cached.is_new = queue, True
-        cached.launch = self._bind(device, cached.planned, cached.request, deadline, queue, cached.longest)
+        cached.launch = self._rebind(device, cached, deadline)
         self.entries[cached.request.key] = cached
 
     # ── dropped ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -597,6 +709,7 @@ class LaunchCache:
     def release(self, device: Device) -> None:
         """Free everything, persistent memory too."""
         self._backlog = None
+        self._take_ended(device)
         self._plans.clear()
         for cached in tuple(self.entries.values()):
             self.drop(device, cached)

@@ -68,27 +68,35 @@ class Deadline:
 class WaitLimit:
     """How long the calls of a port may wait.
 
-    `deadline` is that of the dispatch which the engine is in, None without one. `stopped` is the error that ends every
+    `deadline` is that of the dispatch which the thread is in, None without one. `stopped` is the error that ends every
     wait, because another thread closes the device. A port asks before each part of a wait.
     """
 
-    __slots__ = ("deadline", "stopped")
+    __slots__ = ("_of_thread", "stopped")
 
     def __init__(self) -> None:
-        self.deadline: Deadline | None = None
+        self._of_thread = threading.local()
         self.stopped: BackendError | None = None
+
+    @property
+    def deadline(self) -> Deadline | None:
+        """That of the calling thread."""
+        return getattr(self._of_thread, "deadline", None)
+
+    @deadline.setter
+    def deadline(self, deadline: Deadline | None) -> None:
+        self._of_thread.deadline = deadline
 
     def seconds(self, longest: float, stage: str = "the kernels") -> float:
         """How many seconds to wait now for `stage`, at most `longest`; raises when nothing is left to wait for."""
         if self.stopped is not None:
             raise self.stopped
-        if self.deadline is None:
-            return longest
-        remaining = self.deadline.remaining()
-        if remaining is None:
+        deadline = self.deadline
+        remaining = None if deadline is None else deadline.remaining()
+        if deadline is None or remaining is None:
             return longest
         if not remaining:
-            raise self.deadline.passed(stage)
+            raise deadline.passed(stage)
         return min(longest, remaining)
 
 

@@ -102,6 +102,10 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
     that it reads nothing after.
     """
 
+    unlocked_queue: int | None = None
+    """The position of a queue of one worker, the calling thread. Threads may call runners of its launches at the same
+    time, and while others use the port, if the launches cannot fail and each has memory of its own."""
+
     moves_code: bool = False
     """Whether `for_queue` works: one compilation serves all queues."""
 
@@ -294,10 +298,13 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
         args: Sequence[Any],
         places: Sequence[int],
         longest: float = math.inf,
+        *,
+        is_brief: bool = False,
     ) -> Callable[[Sequence[Any]], None]:
         """What launches a kernel and waits until it has ended, for however long; a port may know a shorter way.
 
-        It is called with the arguments at `places`, which come with each call; the others are those in `args`.
+        It is called with the arguments at `places`, which come with each call; the others are those in `args`. A launch
+        that `is_brief` takes a few microseconds: a port may keep the interpreter's lock meanwhile.
         """
 
         def run(values: Sequence[Any]) -> None:

@@ -8,7 +8,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.engine.device import Device
@@ -44,11 +44,21 @@ def _after_fork() -> None:
             _forked.add(session.backend)
             keep((session.device, tuple(session.caches)))
         session.device = None
-        session.lock, session.is_busy, session.queued = threading.RLock(), False, []
+        session.lock, session.is_busy, session.queued, session.others = threading.RLock(), False, [], []
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
+
+
+class Unlocked(Generic[T]):
+    """The rest of a dispatch, which needs no lock: `Session.run` calls it when the device is unlocked."""
+
+    __slots__ = ()
+
+    def __call__(self) -> T:
+        """What the dispatch gives."""
+        raise NotImplementedError
 
 
 class DeviceCache(Protocol):
@@ -68,8 +78,8 @@ class Session:
     """The thread that holds `lock` may ask for the device; the first one that does opens it.
 
     `lost` is why the device went away, if it did. Only the owner of the session closes it. `is_busy` is a hint that a
-    thread is in a dispatch, `queued` has an entry for each thread that waits for the lock after a backoff. `caches` are
-    all that hold memory of the device.
+    thread is in a dispatch, `queued` has an entry for each thread that waits for the lock after a backoff, `others` for
+    each that waits for it or runs without it. `caches` are all that hold memory of the device.
     """
 
     __slots__ = (
@@ -84,7 +94,7 @@ class Session:
             "is_busy",
             "is_shut_down",
         ),
-        *("lock", "lost", "queued"),
+        *("lock", "lost", "others", "queued"),
     )
 
     def __init__(self, backend: str, open_port: OpenPort, counters: Counters) -> None:
@@ -96,17 +106,20 @@ class Session:
         self.is_shut_down = False
         self.is_busy = False
         self.queued: list[None] = []
+        self.others: list[None] = []
         self._limited: WaitLimit | None = None
         _sessions.add(self)
 
     def run(
         self,
-        work: Callable[[Device, Deadline | None, A], T],
+        work: Callable[[Device, Deadline | None, A], T | Unlocked[T]],
         call: A,
         config: DispatchConfig,
         expected: Device | None,
     ) -> T:
-        """``work(device, deadline, call)``, one dispatch, with the device locked. The timeout begins now.
+        """``work(device, deadline, call)``, one dispatch, with the device locked but for what is left then.
+
+        The timeout begins now.
 
         A hit in a launch cache costs as little as can be: what only finished work used is released by calls that do
         more.
@@ -133,7 +146,7 @@ class Session:
                 device = self.require(expected)
                 self._limit_waits(device, deadline)
             self.is_busy = True
-            return work(device, deadline, call)
+            result = work(device, deadline, call)
         except DeviceLost as error:
             self.lost = error
             raise
@@ -142,6 +155,7 @@ class Session:
             if self._limited is not None or self.is_shut_down:
                 self._end_call()
             self.lock.release()
+        return result() if isinstance(result, Unlocked) else result
 
     def _end_call(self) -> None:
         """Before the device is unlocked: if another thread has shut the backend down meanwhile, close it."""
@@ -170,14 +184,18 @@ class Session:
         seconds at most; then it queues, which makes the threads sleep that held the lock last.
         """
         end = time.monotonic() + LONGEST_BACKOFF
-        time.sleep(PAUSE)
-        while (self.is_busy or self.queued) and time.monotonic() < end:
-            time.sleep(PAUSE)
-        self.queued.append(None)
+        self.others.append(None)
         try:
-            self.lock.acquire()
+            time.sleep(PAUSE)
+            while (self.is_busy or self.queued) and time.monotonic() < end:
+                time.sleep(PAUSE)
+            self.queued.append(None)
+            try:
+                self.lock.acquire()
+            finally:
+                self.queued.pop()
         finally:
-            self.queued.pop()
+            self.others.pop()
 
     def require(self, expected: Device | None = None, handle: str = "the pipeline") -> Device:
         """The open device, swept. `expected` is the one that `handle` was made for. The caller holds the lock."""
@@ -250,10 +268,12 @@ class Session:
         """Free what every dispatcher holds, then the device itself."""
         device, self.device = self.device, None
         if device is not None:
-            device.port.wait_limit.stopped = None
+            limit = device.port.wait_limit
+            stopped, limit.stopped = limit.stopped, None
             for cache in tuple(self.caches):
                 cache.release(device)
             device.close()
+            limit.stopped = stopped  # of threads that wait without the lock
 
     def _opened(self) -> Device:
         if self.is_shut_down:
@@ -277,7 +297,7 @@ class Session:
                 session._reclaim()
 
         try:
-            return Device(port, self._counters, reclaim, shared_store(), self._open_port)
+            return Device(port, self._counters, reclaim, shared_store(), self._open_port, self.others)
         except BaseException:
             port.close()
             raise

@@ -1,8 +1,8 @@
 """Upload and readback of a dispatch: copies, or none if the device works in host memory.
 
 A transfer gives the kernels their arguments for one dispatch (`upload`), and the outputs after it (`readback`).
-Dispatches run one after the other, so it may hold the state of one. Outputs go to memory of the caller where the device
-may write to it.
+The dispatches of one launch follow each other, so it may hold the state of one. Outputs go to memory of the caller
+where the device may write to it.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ class Transfer(Protocol):
         form: Form,
         targets: Targets | None = None,
     ) -> list[Any]:
-        """`upload`, `launch` and `readback`, where one kernel alone is launched.
+        """`begin`, `launch` and `readback`. `launch` takes what `begin` gives, and waits."""
 
-        `launch` takes those of its arguments that change with each dispatch, and waits.
-        """
+    def begin(self, inputs: Sequence[Any], targets: Targets | None = None) -> Sequence[Any]:
+        """`upload` where one kernel alone is launched: those of its arguments that change with each dispatch."""
 
     def constant_args(self) -> tuple[Args, Sequence[int]]:
         """The arguments of that kernel, and the places of those that change with each dispatch."""
@@ -120,9 +120,13 @@ class Copies:
         targets: Targets | None = None,
     ) -> list[Any]:
         """Upload, launch and wait, read back."""
-        self.upload(inputs)
-        launch(())
+        launch(self.begin(inputs))
         return self.readback(form, targets)
+
+    def begin(self, inputs: Sequence[Any], targets: Targets | None = None) -> Sequence[Any]:
+        """Upload; no argument changes."""
+        self.upload(inputs)
+        return ()
 
     def constant_args(self) -> tuple[Args, Sequence[int]]:
         """The arguments that stay, and the places of those that change."""
@@ -283,9 +287,13 @@ class InPlace:
         targets: Targets | None = None,
     ) -> list[Any]:
         """Upload, launch and wait, read back."""
-        values = self._prepared(inputs, targets)
-        launch([values[place] for place in self._used] if self._has_unused else values)
+        launch(self.begin(inputs, targets))
         return self.readback(form, targets)
+
+    def begin(self, inputs: Sequence[Any], targets: Targets | None = None) -> Sequence[Any]:
+        """Make memory what it is at the start: the memory that the kernel uses."""
+        values = self._prepared(inputs, targets)
+        return [values[place] for place in self._used] if self._has_unused else values
 
     def upload(self, inputs: Sequence[Any], targets: Targets | None = None) -> Sequence[Args]:
         """Make memory what it is at the start: the arguments of each kernel."""

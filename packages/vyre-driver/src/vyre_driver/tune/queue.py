@@ -78,13 +78,13 @@ def _believable(cached: bytes) -> float:
 class QueueChoice:
     """The verdict for one shape of one program. While `is_watching`, every run is to be timed and entered.
 
+    `measured` is what runs took, in nanoseconds, by queue.
     If the device `moves_code`, another queue costs no compilation.
     """
 
     __slots__ = (
         "_cost",
         "_first",
-        "_measured",
         "_moves_code",
         "_queues",
         "_rate",
@@ -92,6 +92,7 @@ class QueueChoice:
         "_times",
         "_wait",
         "is_watching",
+        "measured",
         "verdict",
     )
 
@@ -99,7 +100,7 @@ class QueueChoice:
         self._queues, self._cost, self._rate, self._moves_code = queues, cost, rate, moves_code
         self.verdict = choose_queue(queues, cost, rate.ns_per_unit)
         self.is_watching = len(queues) > 1
-        self._measured: dict[int, float] = {}
+        self.measured: dict[int, float] = {}
         self._times: list[int] = []
         self._runs, self._first, self._wait = 0, 0, 0.0
 
@@ -113,19 +114,19 @@ class QueueChoice:
         self._times = [*self._times[-2 * RUNS :], ns]
         if self._runs <= RUNS or self._runs < self._wait:
             return False
-        self._measured[here] = float(np.median(self._times))
+        self.measured[here] = float(np.median(self._times))
         if self._runs == RUNS + 1:
             self._learn()
         return self._review()
 
     def _learn(self) -> None:
         queue = self._queues[self.verdict.queue]
-        work = self._measured[self.verdict.queue] - queue.launch_ns
+        work = self.measured[self.verdict.queue] - queue.launch_ns
         self._rate.learn(self._cost, work * max(1, min(queue.workers, self._cost.groups)))
 
     def _review(self) -> bool:
-        here, verdict = self.verdict.queue, review_queue(self._queues, self._cost, self._measured)
-        is_untried = verdict.queue not in self._measured
+        here, verdict = self.verdict.queue, review_queue(self._queues, self._cost, self.measured)
+        is_untried = verdict.queue not in self.measured
         if is_untried and self._runs < (wait := self._pays_after(verdict.queue)):
             self._wait = wait
             return False
@@ -140,6 +141,6 @@ class QueueChoice:
         if self._moves_code:
             return 0.0
         here = self.verdict.queue
-        best = self._measured[here]
+        best = self.measured[here]
         saved = best - at_best_ns(self._queues[here], self._queues[other], self._cost.groups, best)
         return (self._first - best) / saved if saved > 0 else math.inf
