@@ -12,13 +12,15 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from vyre_algorithms.arguments import Array, Backend, HostArray, contiguous, type_of
+from vyre_algorithms.replay import ReplayedGraphs, ResidentGraph
 from vyre_driver import CompiledGraph, DeviceArray, DispatchConfig, VyreBackend, backend_for, compile_graph
 from vyre_driver.arrays.array import allocate
 from vyre_driver.arrays.dispatch import backend_of, dispatch_device_arrays
 from vyre_driver.arrays.make import array as array_on
+from vyre_driver.arrays.memory import is_live
 from vyre_driver.backend.config import DEFAULT_CONFIG
 from vyre_driver.device.profile import DeviceProfile, Extent
-from vyre_driver.errors import InvalidInput
+from vyre_driver.errors import InvalidInput, StaleHandle
 from vyre_driver.graph.nodes import Graph
 from vyre_driver.graph.record import GraphRecorder
 from vyre_driver.graph.recorded import RecordedRange
@@ -75,9 +77,10 @@ def run_graph(
 ) -> dict[str, Array]:
     """The outputs of the graph that ``make(graph, *parameters)`` records, which is compiled once for a backend.
 
-    Over arrays of a device its dispatches run one after another as they are recorded, and the outputs stay there. A
-    graph that `is_short`, a few dispatches, runs so too over arrays of the host, on a device that shares its memory: a
-    compiled graph has memory of its own, to which it copies its inputs, and its launch takes longer than theirs.
+    Over arrays of a device its dispatches run one after another as they are recorded, or by one call if it comes again
+    and again (`ReplayedGraphs`), and the outputs stay there. A graph that `is_short`, a few dispatches, runs one after
+    another too over arrays of the host, on a device that shares its memory: a compiled graph has memory of its own, to
+    which it copies its inputs, and its launch takes longer than theirs.
 
     Over ranges of a graph that is being recorded the nodes become nodes of that graph.
     """
@@ -87,11 +90,18 @@ def run_graph(
         make(inlined, *parameters)
         return inlined.outputs
     is_on_device, where = DeviceArray in kinds, _where(arrays.values(), backend)
+    if is_on_device:
+        outputs = _replayed.run(make, parameters, arrays, where, _profile(where))
+        if outputs is not None:
+            return outputs
     if is_on_device or (is_short and _profile(where).shares_host_memory):
         immediate = ImmediateGraph(where, arrays, is_on_device=is_on_device)
         make(immediate, *parameters)
         return immediate.outputs
-    return _compiled(make, parameters, where).run(arrays)
+    return _run_compiled(make, parameters, where, arrays)
+
+
+_replayed = ReplayedGraphs()
 
 
 def run_loop(
@@ -109,7 +119,7 @@ def run_loop(
         }
         return dict(recorder.call(_recorded(make, parameters), ranges))
     given = {name: np.asarray(array) for name, array in arrays.items()}
-    return _compiled(make, parameters, _where(arrays.values(), backend)).run(given)
+    return _run_compiled(make, parameters, _where(arrays.values(), backend), given)
 
 
 def runs_loops(arrays: Sequence[object], backend: Backend) -> bool:
@@ -134,6 +144,17 @@ def has_lanes(arrays: Sequence[object], backend: Backend) -> bool:
 def _profile(backend: VyreBackend) -> DeviceProfile:
     """Asked once: a profile is made under the lock of the device."""
     return backend.device_profile()
+
+
+def _run_compiled(
+    make: Callable[..., None], parameters: tuple[Hashable, ...], backend: VyreBackend, arrays: Mapping[str, object]
+) -> dict[str, Array]:
+    """The outputs over arrays of the host. After the device was opened again the graph is compiled again."""
+    try:
+        return _compiled(make, parameters, backend).run(arrays)
+    except StaleHandle:
+        _compiled.cache_clear()
+        return _compiled(make, parameters, backend).run(arrays)
 
 
 @lru_cache(maxsize=PLANS)
@@ -235,7 +256,7 @@ class ImmediateGraph:
         self.outputs[name] = source
 
 
-Recorder: TypeAlias = GraphRecorder | ImmediateGraph | InlinedGraph
+Recorder: TypeAlias = GraphRecorder | ImmediateGraph | InlinedGraph | ResidentGraph
 Range: TypeAlias = Any
 """A range of a recorded graph, or an array where a graph runs at once or is inlined."""
 
@@ -243,7 +264,11 @@ Range: TypeAlias = Any
 def constants(graph: Recorder, make: Callable[..., HostArray], *parameters: Hashable) -> Array:
     """The array of the host that a function makes, as a part of a graph; uploaded once where a graph runs at once."""
     if isinstance(graph, ImmediateGraph) and graph.is_on_device:
-        return _uploaded(graph.backend, make, parameters)
+        array = _uploaded(graph.backend, make, parameters)
+        if array.resource is None or not is_live(graph.backend, array.resource):  # the device was opened again
+            _uploaded.cache_clear()
+            array = _uploaded(graph.backend, make, parameters)
+        return array
     return make(*parameters)
 
 

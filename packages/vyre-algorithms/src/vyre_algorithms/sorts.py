@@ -27,6 +27,7 @@ from vyre_algorithms.launches import (
     launch,
     mapped,
     run_graph,
+    runs_loops,
     with_grid,
     words,
     zeros_beside,
@@ -216,12 +217,12 @@ def by_digits(
     shape = (order, bits, has_places, descending)
     keys = bits_of(array, dtype)
     is_wide = has_lanes([keys], backend)
+    if length == array.size <= SERIAL and runs_loops([keys], backend):
+        return launch(_serial(*shape), {"keys": keys}, 1, backend)["found"]
     if not isinstance(keys, np.ndarray):  # whose bits the host does not see
         digits = _digits((1 << (bits.bits if most is None else most.bit_length())) - 1, bits)
         parameters = (*shape, array.size, length, digits, is_wide)
         return run_graph(_record_sort, parameters, {"keys": keys}, backend)["found"]
-    if length == array.size <= SERIAL:
-        return launch(_serial(*shape), {"keys": keys}, 1, backend)["found"]
     varying, sample = (1 << bits.bits) - 1, Distribution.of(keys)
     if not sample.varies_throughout:
         differing = varying_bits(keys)
