@@ -31,7 +31,8 @@ COPY = "copy it with .numpy(), or on the device with .copy()"
 NAMED_HOLDERS = 5
 """How many arrays the error of a full device names."""
 
-_live: weakref.WeakSet[DeviceArray] = weakref.WeakSet()
+_live: weakref.WeakKeyDictionary[ArrayMemory, tuple[VyreBackend, DType, tuple[int, ...]]] = weakref.WeakKeyDictionary()
+"""What each memory was made for."""
 
 
 def refuse_comparison(array: object, other: object) -> NoReturn:
@@ -55,8 +56,12 @@ class DeviceArray(ResidentArray):
     """
 
     __slots__ = (
-        *("__weakref__", "_is_contiguous", "_memory", "_offset", "_resource", "_strides", "backend", "dtype", "shape"),
+        *("_is_contiguous", "_memory", "_offset", "_resource", "_strides", "backend", "dtype", "shape", "size"),
+        "__weakref__",
     )
+
+    size: int
+    """The number of elements."""
 
     def __init__(
         self,
@@ -69,11 +74,9 @@ class DeviceArray(ResidentArray):
     ) -> None:
         """Not for callers: `offset` and `strides` count elements."""
         self.backend, self._memory, self.dtype, self.shape = backend, memory, dtype, shape
-        self._resource = memory.resource
-        self._offset = offset
+        self._resource, self._offset, self.size = memory.resource, offset, math.prod(shape)
         self._strides = contiguous_strides(shape) if strides is None else strides
-        self._is_contiguous = strides is None
-        _live.add(self)
+        self._is_contiguous: bool | None = True if strides is None else None
 
     def __repr__(self) -> str:
         return f"<{self.dtype} array of shape {self.shape} on {self.backend.id()!r}>"
@@ -91,11 +94,6 @@ class DeviceArray(ResidentArray):
         return len(self.shape)
 
     @property
-    def size(self) -> int:
-        """The number of elements."""
-        return math.prod(self.shape)
-
-    @property
     def nbytes(self) -> int:
         """The bytes of its elements; a view counts those that it shows."""
         return self.size * self.dtype.size
@@ -108,17 +106,17 @@ class DeviceArray(ResidentArray):
     @property
     def is_contiguous(self) -> bool:
         """Whether its elements follow each other in the order of their indices."""
-        if self._is_contiguous:
-            return True
-        expected = contiguous_strides(self.shape)
-        axes = zip(self.shape, self._strides, expected, strict=True)
-        return self.size == 0 or all(length == 1 or a == b for length, a, b in axes)
+        known = self._is_contiguous
+        if known is None:
+            axes = zip(self.shape, self._strides, contiguous_strides(self.shape), strict=True)
+            known = self._is_contiguous = not self.size or all(length == 1 or a == b for length, a, b in axes)
+        return known
 
     @property
     def resource(self) -> Resource | None:
         """The handle for dispatches over resident memory, if the array is all of its memory in order; else None."""
         resource = self._resource
-        if self._offset or resource.byte_len != math.prod(self.shape) * self.dtype.size:
+        if self._offset or resource.byte_len != self.size * self.dtype.size:
             return None
         return resource if self._is_contiguous or self.is_contiguous else None
 
@@ -455,6 +453,7 @@ def allocate(backend: VyreBackend, dtype: DType, shape: tuple[int, ...], *, is_z
         memory = ArrayMemory(backend.allocate_resident(nbytes)) if is_zero else result_memory(backend, nbytes)
     except DeviceOutOfMemory as error:
         raise DeviceOutOfMemory(nbytes, fix=_holders(backend) or error.fix) from error
+    _live[memory] = backend, dtype, shape
     return DeviceArray(backend, memory, dtype, shape)
 
 
@@ -471,14 +470,9 @@ def _layout(array: DeviceArray) -> ArrayMemory:
 def _holders(backend: VyreBackend) -> str:
     """What to close, the largest arrays first."""
     device = innermost(backend)
-    found: dict[int, DeviceArray] = {}
-    for array in list(_live):
-        if innermost(array.backend) is device:
-            held = found.setdefault(array._resource.id, array)
-            if held.nbytes < array.nbytes:
-                found[array._resource.id] = array
-    largest = sorted(found.values(), key=lambda array: -array._resource.byte_len)[:NAMED_HOLDERS]
-    shown = [f"{array.dtype}{list(array.shape)} of {array._resource.byte_len} bytes" for array in largest]
+    found = [(memory.resource.byte_len, *made) for memory, made in list(_live.items()) if innermost(made[0]) is device]
+    largest = sorted(found, key=lambda held: -held[0])[:NAMED_HOLDERS]
+    shown = [f"{dtype}{list(shape)} of {size} bytes" for size, _, dtype, shape in largest]
     return f"close arrays that are not needed; the largest are {', '.join(shown)}" if shown else ""
 
 

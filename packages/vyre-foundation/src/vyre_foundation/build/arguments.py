@@ -29,6 +29,7 @@ _NUMPY_NAMES = {
 # fmt: on
 _PYTHON_TYPES = {bool: "bool_", int: "i32 or i64", float: "f32 or f64"}
 _BY_NAME = {t.name: t for t in DTYPES}
+_BY_NUMPY = {t.numpy: t for t in DTYPES if t is not bf16}  # NumPy has no bf16: packages that have are known by name
 
 
 def dtype_of(given: object) -> DType:
@@ -40,6 +41,8 @@ def dtype_of(given: object) -> DType:
         raise BuildError(f"got Python's type {given.__name__}, expected one that says its width", fix=fix)
     if isinstance(given, np.dtype) or (isinstance(given, type) and issubclass(given, np.generic)):
         found = np.dtype(given)
+        if found in _BY_NUMPY:
+            return _BY_NUMPY[found]
         known = _BY_NAME.get(_NUMPY_NAMES.get(found.name, ""))
         if known is not None and found == known.numpy:
             return known
