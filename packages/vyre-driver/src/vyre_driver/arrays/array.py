@@ -285,6 +285,8 @@ class DeviceArray(ResidentArray):
     def reshape(self, *shape: int | Sequence[int]) -> DeviceArray:
         """Give the elements another shape: a view, or a copy on the device where the elements are not contiguous.
 
+        A contiguous array that has the shape is returned itself.
+
         Args:
             *shape: The lengths, as numbers or as one sequence; one of them may be -1.
 
@@ -294,6 +296,8 @@ class DeviceArray(ResidentArray):
         lengths = reshaped(self.size, shape)
         if not self.is_contiguous:
             return self.copy().reshape(lengths)
+        if lengths == self.shape:
+            return self
         return DeviceArray(self.backend, self._memory, self.dtype, lengths, self._offset)
 
     @property
