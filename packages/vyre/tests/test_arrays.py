@@ -366,6 +366,7 @@ def test_misuse_of_an_array_says_what_to_do() -> None:
         (lambda: bool(array), "Fix: use .item"),
         (lambda: array == array.copy(), r"no comparisons\. Fix: compare .numpy\(\), or ask `is`"),
         (lambda: array != 0, "no comparisons"),
+        (lambda: array < 3, "no comparisons"),
         (lambda: array + array, r"no arithmetic\. Fix: write a kernel"),
         (lambda: 2 * array, "no arithmetic"),
         (lambda: -array, "no arithmetic"),
@@ -386,6 +387,15 @@ def test_misuse_of_an_array_says_what_to_do() -> None:
     assert array in {array: 1}
     assert copy.deepcopy(array).numpy().shape == (2, 3)
     assert vy.empty((0, 4), vy.f32, backend="cpu").numpy().shape == (0, 4)
+
+
+def test_arrays_of_two_backends_with_one_id_do_not_meet() -> None:
+    array, other = vy.zeros(4, vy.u32, backend="cpu"), acquire("cpu")
+    try:
+        with pytest.raises(InvalidInput, match=r"another backend 'cpu', which is open too.*Fix: use one for both"):
+            vy.sum(array, backend=other)
+    finally:
+        other.shutdown()
 
 
 def test_memory_lives_as_long_as_a_view(backend: vy.VyreBackend) -> None:

@@ -281,6 +281,9 @@ def test_launches_take_and_give_them_where_they_are(backend: vy.VyreBackend) -> 
     assert isinstance(found, vy.StructArray)
     with pytest.raises(TypeError, match=r"no comparisons\. Fix: "):
         assert found != array
+    for compute in (lambda: found + array, lambda: 2 * array, lambda: -array):
+        with pytest.raises(TypeError, match=r"<structure.*no arithmetic\. Fix: write a kernel"):
+            compute()
     after = backend.backend_metric_snapshot()
     assert after.get("copies_out", 0) == counts.get("copies_out", 0), "nothing is read back"
     assert np.array_equal(found.numpy(), moved(moved(host, 0.5), 0.25))

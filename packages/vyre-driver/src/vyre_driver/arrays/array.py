@@ -35,12 +35,12 @@ _live: weakref.WeakKeyDictionary[ArrayMemory, tuple[VyreBackend, DType, tuple[in
 """What each memory was made for."""
 
 
-def refuse_comparison(array: object, other: object) -> NoReturn:
+def _refuse_comparison(array: object, other: object) -> NoReturn:
     """Raise where Python would tell whether both are the same object, which is not what a reader expects of arrays."""
     raise TypeError(f"{array!r} has no comparisons. Fix: compare .numpy(), or ask `is` whether it is the same array")
 
 
-def refuse_arithmetic(array: object, other: object = None) -> Any:
+def _refuse_arithmetic(array: object, other: object = None) -> Any:
     """Raise, unless the other operand is an array or a scalar of NumPy: then NumPy computes, on the host."""
     if isinstance(other, np.ndarray | np.generic):
         return NotImplemented
@@ -48,7 +48,21 @@ def refuse_arithmetic(array: object, other: object = None) -> Any:
     raise TypeError(f"{array!r} has no arithmetic. Fix: {fix}")
 
 
-class DeviceArray(ResidentArray):
+class WithoutOperators:
+    """What arrays of a device do with operators: say what to write instead."""
+
+    __slots__ = ()
+
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse_comparison
+    __hash__ = object.__hash__
+    __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = __matmul__ = _refuse_arithmetic
+    __and__ = __or__ = __xor__ = __lshift__ = __rshift__ = _refuse_arithmetic
+    __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = _refuse_arithmetic
+    __rand__ = __ror__ = __rxor__ = __rlshift__ = __rrshift__ = __rmatmul__ = _refuse_arithmetic
+    __neg__ = __pos__ = __abs__ = __invert__ = _refuse_arithmetic
+
+
+class DeviceArray(WithoutOperators, ResidentArray):
     """An array in the memory of one backend. Made by `array`, `asarray`, `empty` and `zeros`, and by kernels.
 
     A slice is a view: it has the same memory. The memory is freed when nothing refers to an array over it any more, or
@@ -246,14 +260,6 @@ class DeviceArray(ResidentArray):
 
     def __bool__(self) -> NoReturn:
         raise TypeError(f"the truth of {self!r} is not known on the host. Fix: use .item(), or .numpy()")
-
-    __eq__ = __ne__ = refuse_comparison
-    __hash__ = object.__hash__
-    __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = __matmul__ = refuse_arithmetic
-    __and__ = __or__ = __xor__ = __lshift__ = __rshift__ = refuse_arithmetic
-    __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = refuse_arithmetic
-    __rand__ = __ror__ = __rxor__ = __rlshift__ = __rrshift__ = __rmatmul__ = refuse_arithmetic
-    __neg__ = __pos__ = __abs__ = __invert__ = refuse_arithmetic
 
     # ── on the device ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -484,8 +490,11 @@ def require_same_backend(name: str, array: DeviceArray, backend: VyreBackend) ->
     """Refuse an array in the memory of another backend than that of the launch."""
     if innermost(array.backend) is not innermost(backend):
         fix = "copy it through the host, with vyre.array(a.numpy(), backend=…), or launch where it is"
-        needed = f"an array in the memory of {backend.id()!r}"
-        raise InvalidInput(name, needed=needed, got=f"one of {array.backend.id()!r}", fix=fix)
+        needed, got = f"an array in the memory of {backend.id()!r}", f"one of {array.backend.id()!r}"
+        if array.backend.id() == backend.id():
+            got = f"one of another backend {backend.id()!r}, which is open too"
+            fix = "use one for both: `backend_for` gives the same each time, and `acquire` another one"
+        raise InvalidInput(name, needed=needed, got=got, fix=fix)
 
 
 def _position(part: object, length: int, axis: int) -> int:

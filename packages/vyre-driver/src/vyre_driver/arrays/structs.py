@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from vyre_driver.arrays.array import COPY, DeviceArray, refuse_comparison
+from vyre_driver.arrays.array import COPY, DeviceArray, WithoutOperators
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.errors import InvalidInput, UnsupportedFeature
 from vyre_foundation.build.arguments import dtype_of, shown
@@ -100,7 +100,7 @@ def host_structures(dtype: Structured, given: object) -> npt.NDArray[Any] | Devi
     return given_units(dtype, "array", given)
 
 
-class StructArray:
+class StructArray(WithoutOperators):
     """An array of structures in the memory of one backend: a `DeviceArray` of units, with one axis more.
 
     ``a["field"]`` is a view of a field: a `DeviceArray`, with one axis more for a vector, or a `StructArray`. Slices
@@ -258,9 +258,6 @@ class StructArray:
             raise InvalidInput("array", needed="one element", got=f"{self.size} elements", fix=fix)
         found: tuple[Any, ...] = self.numpy().reshape(()).item()
         return found
-
-    __eq__ = __ne__ = refuse_comparison
-    __hash__ = object.__hash__
 
     def __bool__(self) -> NoReturn:
         raise TypeError(f"the truth of {self!r} is not known on the host. Fix: use .item(), or .numpy()")
