@@ -2,12 +2,11 @@
 
 Every call begins with a NumPy array and ends with a fresh one that holds the result, except where the name says
 `resident`: there the data stays on the device and a call ends with the kernel. Where many go together, the time is that
-of one. Threads begin together and dispatch many times each: their time goes from the common start to the last end.
+of one.
 """
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -25,9 +24,6 @@ BASIC = {"POCL_DEVICES": "basic"}
 """PoCL's device that works in the calling thread: no thread is woken."""
 CALLS = 200
 TOGETHER = 64
-THREADS = 8
-EACH, LEAST_EACH = 512, 16
-"""Calls of each thread, over 1 Ki and over very many words."""
 PEERS = {
     "vyre": Peer(modules=("vyre", *CL)),
     "vyre, CPU": Peer(modules=("vyre", "vyre_driver_cpu")),
@@ -91,40 +87,6 @@ def _one_of(many: int, call: Call, result: Call, x: U32) -> Trial:
     return Trial(run=run, is_right=is_right)
 
 
-def _by_threads(call: Callable[[], U32], x: U32) -> Trial:
-    """The time of one of the calls that several threads make, after the first of each: starting them does not count."""
-    each = max(LEAST_EACH, EACH * 2**10 // x.size)
-    results: list[U32] = []
-
-    def run() -> float:
-        results.clear()
-        begins: list[float] = []
-        ends: list[float] = []
-        together = threading.Barrier(THREADS)
-
-        def work() -> None:
-            call()
-            together.wait()
-            begins.append(time.perf_counter())
-            for _ in range(each):
-                result = call()
-            ends.append(time.perf_counter())
-            results.append(result)
-
-        threads = [threading.Thread(target=work) for _ in range(THREADS)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        return (max(ends) - min(begins)) / (each * THREADS)
-
-    def is_right() -> bool:
-        run()
-        return len(results) == THREADS and all(np.array_equal(result, x ^ np.uint32(KEY)) for result in results)
-
-    return Trial(run=run, is_right=is_right)
-
-
 def _is_right(call: Call, x: U32) -> bool:
     result = call()
     if isinstance(result, list):  # bytes of every output
@@ -173,9 +135,6 @@ def _vyre(backend_id: str, x: U32) -> dict[str, Call | Trial]:
         "resident": Trial(run=lambda: pipeline.dispatch_resident(resources), is_right=partial(_is_right, resident, x)),
         f"resident, {TOGETHER} in a sequence": _one_of(
             TOGETHER, lambda: backend.dispatch_resident_sequence_read_ranges_into(steps, [], []), made, x
-        ),
-        f"dispatch_arrays, {THREADS} threads": _by_threads(
-            lambda: backend.dispatch_arrays(program, {"x": x})["out"], x
         ),
         f"dispatch_arrays, {TOGETHER} in turn": _one_of(TOGETHER, in_turn, in_turn, x),
         "run": lambda: vyre.run(program, x=x, backend=backend_id)["out"],
