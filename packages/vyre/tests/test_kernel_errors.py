@@ -1,6 +1,9 @@
 """What kernels refuse: every message is compared whole, with its place and its remedy."""
 
+import importlib.util
+import os
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -620,6 +623,28 @@ def test_functions_without_source_are_refused() -> None:
     with pytest.raises(vy.BuildError) as error:
         vy.kernel(lambda x: x)
     assert str(error.value) == "got a lambda, expected a function. Fix: decorate a function that `def` makes"
+
+
+@pytest.mark.parametrize(
+    "inserted", ["import os\ndef other(y: int):\n    pass\n", "def half(x: float):\n    '\n", "#\n"]
+)
+def test_functions_whose_file_has_changed_are_refused(inserted: str, tmp_path: Path) -> None:
+    file = tmp_path / "edited.py"
+    text = (
+        "import vyre as vy\n\n\ndef half(x: vy.f32, y: vy.Array[vy.f32, 'n']) -> vy.Array[vy.f32, 'n']:\n    return y\n"
+    )
+    file.write_text(text)
+    spec = importlib.util.spec_from_file_location("edited", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert vy.kernel(module.half).__name__ == "half"
+    lines = text.splitlines(keepends=True)
+    file.write_text("".join([*lines[:3], *inserted.splitlines(keepends=True), *lines[3:]]))
+    os.utime(file, (1, 1))
+    with pytest.raises(vy.BuildError, match=r"source of 'half' has changed since it was imported.*Fix: import"):
+        vy.kernel(module.half)
 
 
 def test_findings_of_validation_name_the_line_of_the_kernel() -> None:

@@ -60,15 +60,33 @@ def source_of(function: Callable[..., Any]) -> FunctionSource:
         raise BuildError(message, fix="define the function in a file or in a notebook") from None
     is_indented = lines[0][:1].isspace()
     text = ("if True:\n" if is_indented else "") + "".join(lines)
-    module = ast.parse(text)
-    outer = module.body[0]
+    try:
+        outer = ast.parse(text).body[0]
+    except (SyntaxError, IndexError):
+        raise _changed(function) from None
     tree = outer.body[0] if isinstance(outer, ast.If) else outer
+    if not _is_of(tree, inspect.unwrap(function)):
+        raise _changed(function)
     file = inspect.getsourcefile(function) or function.__code__.co_filename
     if not isinstance(tree, ast.FunctionDef):
         message = f"got {function.__name__!r}, which is no plain function"
         raise BuildError(message, fix="decorate a function that `def` makes, not `async def`")
     ast.increment_lineno(tree, first - 1 - is_indented)
     return FunctionSource(function, file, [line.rstrip("\n") for line in lines], first, tree)
+
+
+def _is_of(tree: ast.stmt, function: Callable[..., Any]) -> bool:
+    """Whether a function was made by this statement, as far as the names of both tell."""
+    if not isinstance(tree, ast.FunctionDef | ast.AsyncFunctionDef):
+        return False
+    code, given = function.__code__, tree.args
+    named = [node.arg for node in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+    return code.co_name == tree.name and list(code.co_varnames[: len(named)]) == named
+
+
+def _changed(function: Callable[..., Any]) -> BuildError:
+    message = f"the source of {function.__name__!r} has changed since it was imported, and a kernel is compiled from it"
+    return BuildError(message, fix="import the module again, or start a new process")
 
 
 def assigned_names(statements: Sequence[ast.AST]) -> dict[str, ast.AST]:
