@@ -27,7 +27,6 @@ from vyre_algorithms.launches import (
     launch,
     mapped,
     run_graph,
-    runs_loops,
     with_grid,
     words,
     zeros_beside,
@@ -37,6 +36,7 @@ from vyre_algorithms.move import take, take_few
 from vyre_algorithms.order import KeyOrder, bits_of, bits_type
 from vyre_algorithms.scans import record_scan, scan_rows
 from vyre_driver.errors import InvalidInput
+from vyre_driver.graph.recorded import RecordedRange
 from vyre_driver.tune.distribution import (
     DIGIT,
     SERIAL,
@@ -70,6 +70,8 @@ LANES, SUBGROUP, ITEMS = DIGITS, 32, 16
 elements of each of them. The first ones of a chunk belong to the first subgroup."""
 TILE = LANES * ITEMS
 GROUP = 64
+SERIAL_BESIDE = 1 << 9
+"""Keys that one invocation sorts where others could run beside it: more take it longer than launches of all passes."""
 MOST_CROWDED = 1 << 20
 """Bytes of the keys of a bucket at most, where one invocation sorts it."""
 
@@ -217,7 +219,8 @@ def by_digits(
     shape = (order, bits, has_places, descending)
     keys = bits_of(array, dtype)
     is_wide = has_lanes([keys], backend)
-    if length == array.size <= SERIAL and runs_loops([keys], backend):
+    is_recorded = isinstance(keys, RecordedRange)
+    if length == array.size <= (SERIAL_BESIDE if is_wide else SERIAL) and not is_recorded:
         return launch(_serial(*shape), {"keys": keys}, 1, backend)["found"]
     if not isinstance(keys, np.ndarray):  # whose bits the host does not see
         digits = _digits((1 << (bits.bits if most is None else most.bit_length())) - 1, bits)

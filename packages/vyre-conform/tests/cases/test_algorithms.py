@@ -44,8 +44,13 @@ def test_another_result_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", algorithms.CALLS)
 def test_small_launches_are_known_to_end_soon(name: str) -> None:
-    """Then a backend may run them in the calling thread, which cannot be interrupted there."""
+    """Then a backend may run them in the calling thread, which cannot be interrupted there.
+
+    What workgroups do together is not launched there.
+    """
     for launch, _ in algorithms.launches_of(name):
+        if launch.program.name.endswith("_workgroup"):
+            continue
         config = DispatchConfig(grid_override=launch.grid, workgroup_override=launch.workgroup)
         lengths = [len(launch.inputs[buffer.name]) for buffer in launch.program.inputs]
         cost = estimate(plan_launch(launch.program, lengths, config))
