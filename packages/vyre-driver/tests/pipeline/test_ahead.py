@@ -31,6 +31,14 @@ def test_bytes_give_the_same_compiled_program() -> None:
     assert MADE.backend == "abacus"
 
 
+def test_queues_with_one_code_share_it_in_the_file() -> None:
+    (_, code), other = MADE.codes
+    several = replace(MADE, codes=(("one", code), ("two", code), ("three", code), other, ("five", code)))
+    data = several.to_bytes()
+    assert CompiledProgram.from_bytes(data) == several
+    assert data.count(code.to_bytes()) == 2
+
+
 def test_every_byte_is_guarded() -> None:
     data = MADE.to_bytes()
     for position in range(len(data)):

@@ -2,6 +2,8 @@
 
     magic · BLAKE3 of the rest · head (JSON) · program (wire form) · one artifact for each queue
 
+An empty artifact stands for the one before it: some devices run one code in all queues.
+
 A process that loads it needs no compiler and no lowering; it needs the device, driver and compiler that it was made
 with, and says so if it has another. The version of vyre may be another: what a dispatch must know is in the artifact.
 """
@@ -57,7 +59,9 @@ class CompiledProgram:
             "queues": [queue for queue, _ in self.codes],
             "dialects": self.dialects,
         }
-        parts = [json.dumps(head).encode(), encode(self.program), *(code.to_bytes() for _, code in self.codes)]
+        codes = [code.to_bytes() for _, code in self.codes]
+        own = [b"" if code in codes[n - 1 : n] else code for n, code in enumerate(codes)]
+        parts = [json.dumps(head).encode(), encode(self.program), *own]
         body = b"".join(len(part).to_bytes(8, "little") + part for part in parts)
         return MAGIC + blake3(body).digest() + body
 
@@ -76,12 +80,15 @@ class CompiledProgram:
         try:
             head, program, *codes = _parts(body)
             known = Fields(read_json(head))
+            artifacts: list[Artifact] = []
+            for code in codes:
+                artifacts.append(Artifact.from_bytes(code) if code or not artifacts else artifacts[-1])
             made = cls(
                 target=known.text("target"),
                 device=known.texts("device"),
                 program=decode(program),
                 ulp_budget=known.whole("ulp_budget"),
-                codes=tuple(zip(known.texts("queues"), map(Artifact.from_bytes, codes), strict=True)),
+                codes=tuple(zip(known.texts("queues"), artifacts, strict=True)),
                 dialects=known.texts("dialects"),
             )
             made._require_parts()
