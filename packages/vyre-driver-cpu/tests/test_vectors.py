@@ -20,10 +20,10 @@ from vyre_driver_cpu.printer import print_module
 from vyre_driver_cpu.rows import write_out_rows
 from vyre_driver_cpu.spelling import spellings
 from vyre_foundation.dtype import u32, u64
-from vyre_foundation.ir.expr import Apply, Cast, Expr, Local, literal
+from vyre_foundation.ir.expr import Apply, Cast, Expr, Load, Local, literal
 from vyre_foundation.ir.program import Program
-from vyre_foundation.ir.stmt import For, Let
-from vyre_foundation.ir.walk import statements
+from vyre_foundation.ir.stmt import For, If, Let
+from vyre_foundation.ir.walk import postorder, statements
 from vyre_foundation.ops import OPS
 from vyre_foundation.testing import EVERYTHING, generate
 from vyre_foundation.text import parse
@@ -415,6 +415,45 @@ def test_loops_along_rows(name: str, agree) -> None:
         assert f"store <{stride} x i32>" in _text(program)
     for size in (64 * 3 * stride, 64 * 3 * stride - 9):
         agree(program, [_words(size)], DispatchConfig(grid_override=(3, 1, 1)))
+
+
+GUARDS = {
+    "a constant element of what is read": ("read go: u32[2] @0;", "if go[1] != 0 { BODY }", True),
+    "an element at a runtime index":      ("read go: u32[64] @0;", "if go[go[0] & 63] != 0 { BODY }", False),
+    "both arms":                          ("read go: u32[2] @0;", "if go[1] != 0 { BODY } else { out[i] = 9; }", True),
+    "what the loop itself writes":        ("read_write go: u32[2] @0;", "if go[1] != 0 { BODY go[1] = 0; }", False),
+    "something else for each invocation": ("read go: u32[64] @0;", "if go[i & 63] != 0 { BODY }", False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GUARDS)
+def test_conditions_that_invocations_share_are_asked_once(name: str, agree) -> None:
+    """So a loop along rows in such a branch is one for vectors too."""
+    declared, guarded, is_once = GUARDS[name]
+    body = guarded.replace("BODY", "var a = 0; for k in 0..16 { a = a + x[i * 16 + k]; } out[i] = a;")
+    program = parse(f"""\
+program p workgroup(64, 1, 1) {{
+  {declared}
+  read x: u32[] @1;
+  write out: u32[len(x)] @2;
+  let i = global_id.x;
+  {body}
+}}
+""")
+    words = spellings(has_half=True, vector_bits=512)
+    (kernel,) = lowered_for(target_of("cpu", words), validate(program)).kernels
+    around = [
+        stmt.condition
+        for stmt in statements(kernel.program.body)
+        if isinstance(stmt, If) and any(isinstance(s, For) and s.is_parallel for s in statements(stmt.then))
+    ]
+    read = {node.buffer.name for node in postorder(around) if isinstance(node, Load)}
+    assert ("go" in read) == is_once
+    size = 2 if "[2]" in declared else 64
+    for value in (0, 1) if declared.startswith("read ") else ():  # else invocations race
+        for words in (64 * 3 * 16, 64 * 3 * 16 - 9):
+            go = np.full(size, value, np.uint32)
+            agree(program, [go, _words(words)], DispatchConfig(grid_override=(3, 1, 1)))
 
 
 LOOKUPS = {

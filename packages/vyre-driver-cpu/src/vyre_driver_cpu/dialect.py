@@ -7,6 +7,7 @@ from vyre_driver.legalization.target import Groups, Target
 from vyre_driver_cpu.jam import jam_lookups
 from vyre_driver_cpu.rows import write_out_rows
 from vyre_driver_cpu.spelling import Spellings
+from vyre_driver_cpu.unswitch import unswitch_loops
 from vyre_driver_cpu.versions import follow_versions
 from vyre_foundation.dtype import bool_
 from vyre_foundation.passes import Pass
@@ -15,6 +16,8 @@ from vyre_foundation.passes import Pass
 def passes_of(vector_bits: int) -> tuple[Pass[Context], ...]:
     """What comes behind legalization, for vectors of a size."""
     return (
+        Pass("unswitch-loops", "Ask conditions that all invocations share before a loop over them",
+             lambda p, c: unswitch_loops(p)),
         Pass("write-out-rows", "Write out short loops along rows", lambda p, c: write_out_rows(p)),
         Pass("jam-lookups", "Run a few invocations together that look up small elements", lambda p, c: jam_lookups(p)),
         Pass("follow-versions", "Write what comes behind a region in two versions behind each of them",

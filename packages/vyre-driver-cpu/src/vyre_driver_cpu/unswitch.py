@@ -1,0 +1,52 @@
+"""Conditions that all invocations share are asked once, before a loop over invocations.
+
+::
+
+    for i in 0..64 { if go { x[i] = f(i); } }   →   if go { for i in 0..64 { x[i] = f(i); } }
+
+Iterations that a graph enqueues past the end of a loop have such a condition around all that they do. Inside, it keeps
+what looks at the statements of a loop over invocations from seeing them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from vyre_foundation.ir.buffer import Access
+from vyre_foundation.ir.expr import Expr, Literal, Load, Local
+from vyre_foundation.ir.fresh import Fresh
+from vyre_foundation.ir.program import Program
+from vyre_foundation.ir.rename import renamed
+from vyre_foundation.ir.stmt import For, If, Stmt
+from vyre_foundation.ir.walk import postorder, rewrite_body
+
+
+def unswitch_loops(program: Program) -> Program:
+    """Loops over invocations without a branch that all of them take alike, if there is nothing else in them."""
+    fresh = Fresh.of(program)
+
+    def each(stmt: Stmt) -> Stmt:
+        match stmt:
+            case For(name, start, body=(If(condition, then, orelse),)) if stmt.is_parallel:
+                if not _is_known_before(condition, Local(name, start.dtype)):
+                    return stmt
+                other = fresh(name)
+                loops = replace(stmt, body=then), replace(stmt, name=other, body=renamed(orelse, {name: other}, {}))
+                return If(condition, *((loop,) if loop.body else () for loop in loops))
+            case _:
+                return stmt
+
+    body = rewrite_body(program.body, each)
+    return program if body is program.body else replace(program, body=body)
+
+
+def _is_known_before(condition: Expr, counter: Local) -> bool:
+    """Whether a condition has its value before the loop that counts."""
+    return not any(
+        node is counter or (isinstance(node, Load) and _may_change(node)) for node in postorder((condition,))
+    )
+
+
+def _may_change(load: Load) -> bool:
+    """Whether a loop may write what is loaded, or the index is known to be in bounds in the loop alone."""
+    return load.buffer.access is not Access.READ or not isinstance(load.index, Literal)
