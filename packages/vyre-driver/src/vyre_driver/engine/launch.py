@@ -178,10 +178,9 @@ class PreparedLaunch:
 
     `kernels` are the entry points with their grids and workgroup sizes. `order` is the order of the kernels where no
     loop of the host decides it, else None. `is_one`: it is one launch. No launch takes more than `longest` seconds,
-    whatever its data. `runner` launches and waits, where there is one launch and reading the outputs does not wait; it
-    is made for launches that take less than `BRIEF_NS` if it `is_brief`. `output_bytes` is the size of all outputs. If
-    it `outlives_call`, a dispatch need not wait for its end. `event` is that of the newest launch of the present
-    dispatch, if the runner is not used.
+    whatever its data. `runner` launches and waits, where there is one launch and reading the outputs does not wait.
+    `output_bytes` is the size of all outputs. If it `outlives_call`, a dispatch need not wait for its end. `event` is
+    that of the newest launch of the present dispatch, if the runner is not used.
     """
 
     binding: LaunchBinding
@@ -197,7 +196,6 @@ class PreparedLaunch:
     counters: Allocation | None
     output_bytes: int
     runner: Callable[[Sequence[Any]], None] | None = None
-    is_brief: bool = False
     outlives_call: bool = False
     event: Any = None
 
@@ -209,7 +207,6 @@ class PreparedLaunch:
     def use_runner(self, *, is_brief: bool) -> None:
         """Make the runner, for launches that take less than `BRIEF_NS` or for others."""
         port, args = self.device.port, self.transfer.constant_args()
-        self.is_brief = is_brief
         self.runner = port.runner(self.code.module, *self.kernels[0], *args, self.longest, is_brief=is_brief)
 
     def run(

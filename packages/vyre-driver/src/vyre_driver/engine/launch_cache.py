@@ -277,14 +277,16 @@ class UnlockedDispatch(Unlocked[list[Any]]):
 
     def __call__(self) -> list[Any]:
         """The outputs."""
+        others = self._cached.device.others
         error: BaseException | None = None
         try:
+            others.append(None)  # inside, as an interrupt may come right behind it
             return self._rest()
         except BaseException as raised:
             error = raised
             raise
         finally:
-            self._cached.device.others.pop()
+            others.pop()
             self._ended.append((self._cached, self._launch, error))
 
 
@@ -510,11 +512,9 @@ class LaunchCache:
         """A dispatch until its launch, on a launch of its own."""
         self._take_ended(device)
         launch = self.take_idle(device, cached)
-        device.others.append(None)
         try:
             rest = launch.begin_unlocked(inputs, form, views)
         except BaseException as error:
-            device.others.pop()
             self.failed(device, cached, error, launch)
             raise
         self.count(device, cached)
@@ -636,7 +636,7 @@ class LaunchCache:
             return
         cached.outlives_call = launch.outlives_call
         if choice is not None:
-            self._now_known(cached, is_brief=choice.measured[cached.queue] < BRIEF_NS)
+            self._now_known(cached, is_brief=choice.shortest[cached.queue] < BRIEF_NS)
         cached.crowd = self._crowd(device, cached)
 
     def save(self, device: Device, cached: CachedLaunch) -> None:

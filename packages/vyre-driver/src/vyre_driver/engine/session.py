@@ -184,13 +184,13 @@ class Session:
         seconds at most; then it queues, which makes the threads sleep that held the lock last.
         """
         end = time.monotonic() + LONGEST_BACKOFF
-        self.others.append(None)
         try:
+            self.others.append(None)  # inside, as an interrupt may come right behind it
             time.sleep(PAUSE)
             while (self.is_busy or self.queued) and time.monotonic() < end:
                 time.sleep(PAUSE)
-            self.queued.append(None)
             try:
+                self.queued.append(None)
                 self.lock.acquire()
             finally:
                 self.queued.pop()

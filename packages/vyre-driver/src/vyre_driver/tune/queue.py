@@ -78,8 +78,8 @@ def _believable(cached: bytes) -> float:
 class QueueChoice:
     """The verdict for one shape of one program. While `is_watching`, every run is to be timed and entered.
 
-    `measured` is what runs took, in nanoseconds, by queue.
-    If the device `moves_code`, another queue costs no compilation.
+    `measured` is what runs took, in nanoseconds, by queue, and `shortest` what the shortest of them did. If the device
+    `moves_code`, another queue costs no compilation.
     """
 
     __slots__ = (
@@ -93,6 +93,7 @@ class QueueChoice:
         "_wait",
         "is_watching",
         "measured",
+        "shortest",
         "verdict",
     )
 
@@ -101,6 +102,7 @@ class QueueChoice:
         self.verdict = choose_queue(queues, cost, rate.ns_per_unit)
         self.is_watching = len(queues) > 1
         self.measured: dict[int, float] = {}
+        self.shortest: dict[int, float] = {}
         self._times: list[int] = []
         self._runs, self._first, self._wait = 0, 0, 0.0
 
@@ -114,7 +116,7 @@ class QueueChoice:
         self._times = [*self._times[-2 * RUNS :], ns]
         if self._runs <= RUNS or self._runs < self._wait:
             return False
-        self.measured[here] = float(np.median(self._times))
+        self.measured[here], self.shortest[here] = float(np.median(self._times)), min(self._times)
         if self._runs == RUNS + 1:
             self._learn()
         return self._review()
