@@ -195,7 +195,7 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
         if module.queue != CALLER:
             return super().runner(module, kernel, grid, workgroup_size, args, places, longest)
         arguments = Arguments([0 if n in places else arg for n, arg in enumerate(args)], grid)
-        function: Callable[[int], None] = module.function(kernel, is_brief=is_brief)
+        function: Callable[[int], None] = module.function(kernel, is_brief=is_brief and longest <= LONGEST_BLOCKING)
         order, slots = self._order, arguments.slots
         memories = [arg for arg in args if isinstance(arg, HostMemory)]
         address = arguments.address
