@@ -1,7 +1,7 @@
 """Dispatches of several Python threads beside those of one: each takes an array and gives a fresh one.
 
-A kernel mixes each word so many times, as the program or as the data says. The time is that of one dispatch, from the
-common start of all threads to the last end.
+Each invocation runs a loop over one word. The number of steps is a constant of the program, or an input. The time of a
+dispatch is that from the common start of all threads to the last end, divided by the number of dispatches.
 """
 
 from __future__ import annotations
@@ -72,8 +72,7 @@ def prepare(peer: str, case: Case) -> dict[str, Trial]:
 def _together(call: Call, count: int, right: U32) -> Trial:
     started = time.perf_counter()
     call()
-    each = max(1, int(SECONDS / (time.perf_counter() - started) / count))
-    each = min(each, 5_000)
+    each = min(5_000, max(1, int(SECONDS / (time.perf_counter() - started) / count)))
     results: list[U32] = []
 
     def run() -> float:

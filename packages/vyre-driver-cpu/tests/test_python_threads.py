@@ -16,7 +16,7 @@ import pytest
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.engine.launch_cache import CachedLaunch
-from vyre_driver.errors import StaleHandle
+from vyre_driver.errors import DispatchTimeout, StaleHandle
 from vyre_driver.tune.queue import QueueChoice
 from vyre_driver_cpu.port import CpuPort
 from vyre_driver_cpu.probe import CALLER, THREADS
@@ -44,7 +44,7 @@ program mixing workgroup(64, 1, 1) {
 
 
 def mixing(steps: int | None) -> Program:
-    """A loop of so many steps, or of as many as the data says."""
+    """A program whose loop has a constant number of steps; None: the number in the input `n`."""
     return parse(MIXING % ("n[0]" if steps is None else steps))
 
 
@@ -90,8 +90,8 @@ class Opened:
         self.meeting = Meeting()
         self.backend = EngineBackend("mine", partial(MeetingPort, self.meeting))
 
-    def crowd(self, others: int) -> None:
-        """Let dispatches believe that so many other threads want the device."""
+    def contend(self, others: int) -> None:
+        """Count this many other threads as users of the device."""
         with self.backend.session() as device:
             device.others[:] = [None] * others
 
@@ -121,7 +121,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[Opened]:
 
 @pytest.fixture
 def in_queue(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, float], None]:
-    """Let launches settle in a queue, as if they had taken so many nanoseconds there."""
+    """Make the choice of a queue settle on one, with a shortest time in nanoseconds."""
 
     def use(queue: int, ns: float) -> None:
         def took(choice: QueueChoice, _: int) -> bool:
@@ -161,7 +161,7 @@ def test_so_do_those_of_the_pool_when_there_are_as_many_threads_as_workers(
     for _ in range(3):
         dispatch(opened.backend, program, 5, 0)
     assert [launch.queue for launch in opened.launches] == [THREADS]
-    opened.crowd(1)
+    opened.contend(1)
     for _ in range(5):
         opened.both(partial(dispatch, opened.backend, program, 5))
     assert [launch.queue for launch in opened.launches] == [THREADS, CALLER]
@@ -212,13 +212,37 @@ def test_dispatches_with_a_timeout_are_one_by_one(opened: Opened, in_queue: Call
     assert opened.backend.backend_metric_snapshot()["prepares"] == before
 
 
-def test_an_interrupt_ends_a_kernel_beside_a_thread(opened: Opened, in_queue: Callable[[int, float], None]) -> None:
-    in_queue(THREADS, 500_000)
+def long_running(opened: Opened) -> tuple[Program, Any, Any, Any]:
+    """A program that has settled and runs beside another thread; a vector, few steps, and very many."""
     program = parse(MIXING.replace("u32[1]", "u64[1]").replace("s ^ k", "s ^ u32(k)") % "n[0]")
     x, few, many = np.arange(300, dtype=np.uint32), np.array([5], np.uint64), np.array([LONG], np.uint64)
     for _ in range(3):
         opened.backend.dispatch(program, [x, few])
-    opened.crowd(1)
+    opened.contend(1)
+    return program, x, few, many
+
+
+def test_a_timeout_is_that_of_one_thread(opened: Opened, in_queue: Callable[[int, float], None]) -> None:
+    """A thread that waits without the lock is not ended by the timeout of the one that holds it."""
+    in_queue(THREADS, 500_000)
+    program, x, _, many = long_running(opened)
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(opened.backend.dispatch, program, [x, many])
+        end = time.monotonic() + PATIENCE
+        while opened.backend.backend_metric_snapshot()["dispatches"] < 4 and time.monotonic() < end:
+            time.sleep(0.01)
+        with pytest.raises(DispatchTimeout):
+            opened.backend.dispatch(program, [x, many], DispatchConfig(timeout=0.3))
+        time.sleep(0.2)  # several parts of a wait
+        assert not waiting.done()
+        opened.backend.shutdown()
+        with pytest.raises(StaleHandle, match="shut down"):
+            waiting.result(PATIENCE)
+
+
+def test_an_interrupt_ends_a_kernel_beside_a_thread(opened: Opened, in_queue: Callable[[int, float], None]) -> None:
+    in_queue(THREADS, 500_000)
+    program, x, few, many = long_running(opened)
     threading.Timer(0.2, _thread.interrupt_main).start()
     with pytest.raises(KeyboardInterrupt):
         opened.backend.dispatch(program, [x, many])
@@ -230,11 +254,7 @@ def test_an_interrupt_ends_a_kernel_beside_a_thread(opened: Opened, in_queue: Ca
 
 def test_shutdown_ends_the_waits_of_other_threads(opened: Opened, in_queue: Callable[[int, float], None]) -> None:
     in_queue(THREADS, 500_000)
-    program = parse(MIXING.replace("u32[1]", "u64[1]").replace("s ^ k", "s ^ u32(k)") % "n[0]")
-    x, few, many = np.arange(300, dtype=np.uint32), np.array([5], np.uint64), np.array([LONG], np.uint64)
-    for _ in range(3):
-        opened.backend.dispatch(program, [x, few])
-    opened.crowd(1)
+    program, x, _, many = long_running(opened)
     with ThreadPoolExecutor(1) as threads:
         waiting = threads.submit(opened.backend.dispatch, program, [x, many])
         end = time.monotonic() + PATIENCE

@@ -1,8 +1,7 @@
-"""Graphs that algorithms record again and again over arrays of a device: compiled once, and run by one call each.
+"""Algorithms over arrays of a device as compiled graphs: one call of the backend instead of one for each dispatch.
 
-Dispatched one by one, each program of such a graph costs the host as much as a call. A compiled graph has its memory,
-which nothing else uses: the arrays of a call are copied there, and the results from there. So only graphs of many
-dispatches over arrays that are copied quickly are compiled, when they come for the third time.
+A compiled graph has memory of its own. A call copies its arguments there, and the results to new arrays. So a graph is
+compiled only if it has many dispatches and small arguments, at the third call with the same parameters.
 """
 
 from __future__ import annotations
@@ -108,7 +107,7 @@ class ReplayedGraphs:
         backend: VyreBackend,
         profile: DeviceProfile,
     ) -> dict[str, Array] | None:
-        """The outputs of the graph, if it is compiled or comes often enough to be; else None, and nothing has run."""
+        """The outputs of the graph, which is compiled at the third call; None if it is not, and nothing has run."""
         most = MOST_HOST_BYTES if profile.shares_host_memory else MOST_DEVICE_BYTES
         if sum(array.nbytes for array in arrays.values()) > most:
             return None

@@ -71,7 +71,7 @@ elements of each of them. The first ones of a chunk belong to the first subgroup
 TILE = LANES * ITEMS
 GROUP = 64
 SERIAL_BESIDE = 1 << 9
-"""Keys that one invocation sorts where others could run beside it: more take it longer than launches of all passes."""
+"""Keys that one invocation sorts where invocations run side by side; workgroups sort more. Estimated, not measured."""
 MOST_CROWDED = 1 << 20
 """Bytes of the keys of a bucket at most, where one invocation sorts it."""
 
@@ -219,8 +219,8 @@ def by_digits(
     shape = (order, bits, has_places, descending)
     keys = bits_of(array, dtype)
     is_wide = has_lanes([keys], backend)
-    is_recorded = isinstance(keys, RecordedRange)
-    if length == array.size <= (SERIAL_BESIDE if is_wide else SERIAL) and not is_recorded:
+    few = SERIAL_BESIDE if is_wide else SERIAL
+    if length == array.size <= few and not isinstance(keys, RecordedRange):
         return launch(_serial(*shape), {"keys": keys}, 1, backend)["found"]
     if not isinstance(keys, np.ndarray):  # whose bits the host does not see
         digits = _digits((1 << (bits.bits if most is None else most.bit_length())) - 1, bits)

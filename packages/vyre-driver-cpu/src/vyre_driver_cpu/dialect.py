@@ -16,7 +16,7 @@ from vyre_foundation.passes import Pass
 def passes_of(vector_bits: int) -> tuple[Pass[Context], ...]:
     """What comes behind legalization, for vectors of a size."""
     return (
-        Pass("unswitch-loops", "Ask conditions that all invocations share before a loop over them",
+        Pass("unswitch-loops", "Evaluate uniform conditions before a loop over invocations",
              lambda p, c: unswitch_loops(p)),
         Pass("write-out-rows", "Write out short loops along rows", lambda p, c: write_out_rows(p)),
         Pass("jam-lookups", "Run a few invocations together that look up small elements", lambda p, c: jam_lookups(p)),

@@ -188,9 +188,9 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
         *,
         is_brief: bool = False,
     ) -> Callable[[Sequence[Any]], None]:
-        """Where the calling thread does the work, nothing is made anew for a call.
+        """Where the calling thread does the work, a call allocates nothing.
 
-        It waits for a thread of its own where the launch may take long.
+        A launch that is not known to end within `LONGEST_BLOCKING` runs on another thread, which the caller waits for.
         """
         if module.queue != CALLER:
             return super().runner(module, kernel, grid, workgroup_size, args, places, longest)
@@ -217,7 +217,7 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
         return run if longest <= LONGEST_BLOCKING else run_aside
 
     def _call_aside(self, function: Callable[[int], None], arguments: Arguments, uses: object, address: int) -> None:
-        """Call a kernel on another thread. The wait for it can be left: it ends soon then, and what it uses lives."""
+        """Call a kernel on another thread and wait. An interrupted wait cancels it; `uses` live until it has ended."""
         call = AsyncCall(partial(_called, function, (arguments, uses), address))
         try:
             call.result(self.wait_limit, "the kernels")
@@ -278,7 +278,7 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
 
 
 def _called(function: Callable[[int], None], uses: object, address: int) -> None:
-    """Call a function that uses something, which lives until it has ended."""
+    """Call a function; `uses` live until it has ended."""
     function(address)
 
 

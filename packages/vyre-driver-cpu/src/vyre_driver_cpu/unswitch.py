@@ -1,11 +1,11 @@
-"""Conditions that all invocations share are asked once, before a loop over invocations.
+"""Loop unswitching: a uniform condition around the body of a loop over invocations is evaluated once, before the loop.
 
 ::
 
     for i in 0..64 { if go { x[i] = f(i); } }   →   if go { for i in 0..64 { x[i] = f(i); } }
 
-Iterations that a graph enqueues past the end of a loop have such a condition around all that they do. Inside, it keeps
-what looks at the statements of a loop over invocations from seeing them.
+Iterations of a graph's loop that are enqueued past its end have such a condition. Later passes match the statements
+directly in a loop over invocations, so the condition would hide the rest from them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from vyre_foundation.ir.walk import postorder, rewrite_body
 
 
 def unswitch_loops(program: Program) -> Program:
-    """Loops over invocations without a branch that all of them take alike, if there is nothing else in them."""
+    """Unswitch each loop over invocations whose body is one branch on a uniform condition."""
     fresh = Fresh.of(program)
 
     def each(stmt: Stmt) -> Stmt:
@@ -41,12 +41,12 @@ def unswitch_loops(program: Program) -> Program:
 
 
 def _is_known_before(condition: Expr, counter: Local) -> bool:
-    """Whether a condition has its value before the loop that counts."""
+    """Whether a condition does not depend on the counter, nor on memory that may change in the loop."""
     return not any(
         node is counter or (isinstance(node, Load) and _may_change(node)) for node in postorder((condition,))
     )
 
 
 def _may_change(load: Load) -> bool:
-    """Whether a loop may write what is loaded, or the index is known to be in bounds in the loop alone."""
+    """Whether the value may change in the loop, or the index may be in bounds only within it."""
     return load.buffer.access is not Access.READ or not isinstance(load.index, Literal)

@@ -46,7 +46,8 @@ if TYPE_CHECKING:
 class Device:
     """One port that is open. The backend's lock is held for every call but `abandon`.
 
-    `abandoned` memory and `dropped` resources wait for a `sweep`.
+    `abandoned` memory and `dropped` resources wait for a `sweep`. `others` has an entry for each thread that waits for
+    the lock or runs a launch without it.
 
     No reference cycle leads through it: a backend that is dropped gives everything back at once. `reclaim` gives back
     cached memory; it is called when the device is full. `store` holds code for later processes,

@@ -205,7 +205,7 @@ class PreparedLaunch:
         return self.transfer.owned
 
     def use_runner(self, *, is_brief: bool) -> None:
-        """Make the runner, for launches that take less than `BRIEF_NS` or for others."""
+        """Ask the port for the runner. A launch that `is_brief` takes less than `BRIEF_NS`."""
         port, args = self.device.port, self.transfer.constant_args()
         self.runner = port.runner(self.code.module, *self.kernels[0], *args, self.longest, is_brief=is_brief)
 
@@ -244,7 +244,7 @@ class PreparedLaunch:
         self.raise_trap()
 
     def begin_unlocked(self, inputs: Sequence[Any], form: Form, views: OutputViews | None) -> Callable[[], list[Any]]:
-        """One dispatch until its launch: the rest, which needs no lock, and gives the outputs."""
+        """One dispatch up to its launch. The rest is returned: it needs no lock, and gives the outputs."""
         transfer, runner = self.transfer, self.runner
         assert runner is not None
         targets = None if views is None or self.output_bytes <= SMALL else self.targets(inputs, views)

@@ -1,8 +1,7 @@
 """The one cache of prepared launches: what they depend on, how they are prepared, run and dropped.
 
 ``plan → admit → choose a queue → compile → bind`` happens once for each key. The cache is bounded, and is freed first
-when the device is full. The session's lock is held for every call but `abandon`, and for the launch of an
-`UnlockedDispatch`.
+when the device is full. The session's lock is held for every call but `abandon`, and while an `Unlocked` launch runs.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias
 
@@ -158,7 +158,7 @@ class CachedLaunch:
     `launch` serves dispatches that end before the next begins; `idle` are more of the same, each with memory of its
     own, for those that are pending together, or run in threads side by side. `used` grows with each dispatch. `is_new`:
     its code has not run yet. `is_settled`: it is neither new nor to be timed. `is_brief`: it takes less than
-    `BRIEF_NS`. `crowd`: how many other threads must want the device for a dispatch to run in its own, without the lock.
+    `BRIEF_NS`. `contention`: from how many other threads on a dispatch runs in the calling thread, without the lock.
     `outlives_call`: a dispatch is not waited for, without a deadline. No launch takes more than `longest` seconds,
     whatever its data. `holds` counts its present users: it is not dropped meanwhile. `bytes_each` is about what one
     dispatch holds in flight.
@@ -175,7 +175,7 @@ class CachedLaunch:
     used: int = 0
     is_new: bool = True
     is_settled: bool = False
-    crowd: float = math.inf
+    contention: float = math.inf
     outlives_call: bool = False
     holds: int = 0
     idle: list[PreparedLaunch] = field(default_factory=list)
@@ -261,35 +261,6 @@ EndedDispatch: TypeAlias = tuple[CachedLaunch, PreparedLaunch, "BaseException | 
 """A dispatch that has ended without the lock, on a launch of its own, and what it has failed with."""
 
 
-class UnlockedDispatch(Unlocked[list[Any]]):
-    """The launch and the readback of a dispatch. Its `launch` is given back by `ended`."""
-
-    __slots__ = ("_cached", "_ended", "_launch", "_rest")
-
-    def __init__(
-        self,
-        ended: deque[EndedDispatch],
-        cached: CachedLaunch,
-        launch: PreparedLaunch,
-        rest: Callable[[], list[Any]],
-    ) -> None:
-        self._ended, self._cached, self._launch, self._rest = ended, cached, launch, rest
-
-    def __call__(self) -> list[Any]:
-        """The outputs."""
-        others = self._cached.device.others
-        error: BaseException | None = None
-        try:
-            others.append(None)  # inside, as an interrupt may come right behind it
-            return self._rest()
-        except BaseException as raised:
-            error = raised
-            raise
-        finally:
-            others.pop()
-            self._ended.append((self._cached, self._launch, error))
-
-
 class LaunchCache:
     """Prepared launches by `LaunchKey`. `drop` is the one way out of it.
 
@@ -319,7 +290,7 @@ class LaunchCache:
         cached = self.entries.get(host_key(program, inputs, config))
         if cached is None:
             cached = self.find(device, program, inputs, config, deadline)
-        if len(device.others) >= cached.crowd and deadline is None:
+        if len(device.others) >= cached.contention and deadline is None:
             return self._begin_unlocked(device, self._unlocked(device, cached), inputs, form, views)
         return self.run(device, cached, inputs, deadline, form, views)
 
@@ -508,8 +479,8 @@ class LaunchCache:
 
     def _begin_unlocked(
         self, device: Device, cached: CachedLaunch, inputs: Sequence[Any], form: Form, views: OutputViews | None
-    ) -> UnlockedDispatch:
-        """A dispatch until its launch, on a launch of its own."""
+    ) -> Unlocked[list[Any]]:
+        """A dispatch up to its launch, on a launch of its own."""
         self._take_ended(device)
         launch = self.take_idle(device, cached)
         try:
@@ -518,19 +489,33 @@ class LaunchCache:
             self.failed(device, cached, error, launch)
             raise
         self.count(device, cached)
-        return UnlockedDispatch(self._ended, cached, launch, rest)
+        return Unlocked(partial(self._run_unlocked, cached, launch, rest))
+
+    def _run_unlocked(self, cached: CachedLaunch, launch: PreparedLaunch, rest: Callable[[], list[Any]]) -> list[Any]:
+        """The launch and the readback of a dispatch, without the lock: the outputs."""
+        others = cached.device.others
+        error: BaseException | None = None
+        try:
+            others.append(None)  # within `try`: an interrupt may follow at once
+            return rest()
+        except BaseException as raised:
+            error = raised
+            raise
+        finally:
+            others.pop()
+            self._ended.append((cached, launch, error))
 
     @staticmethod
-    def _now_known(cached: CachedLaunch, *, is_brief: bool) -> None:
-        """Enter whether launches take less than `BRIEF_NS`, which was estimated so far."""
+    def _set_brief(cached: CachedLaunch, *, is_brief: bool) -> None:
+        """Replace the estimate of whether launches take less than `BRIEF_NS`, and make their runners anew."""
         if is_brief != cached.is_brief:
             cached.is_brief = is_brief
             for launch in (cached.launch, *cached.idle):
                 if isinstance(launch, PreparedLaunch) and launch.runner is not None:
                     launch.use_runner(is_brief=is_brief)
 
-    def _crowd(self, device: Device, cached: CachedLaunch) -> float:
-        """How many other threads must want the device, for this launch to leave them a worker each."""
+    def _contention(self, device: Device, cached: CachedLaunch) -> float:
+        """The number of other threads in a dispatch from which on each thread has one worker at most."""
         launch, unlocked = cached.launch, device.port.unlocked_queue
         if unlocked is None or cached.is_brief or not isinstance(launch, PreparedLaunch):
             return math.inf
@@ -547,7 +532,7 @@ class LaunchCache:
             return cached
         found = self.get(device, request._replace(key=request.key._replace(queue=queue)))
         if found.is_new:
-            self._now_known(found, is_brief=False)
+            self._set_brief(found, is_brief=False)
             self.settle(device, found)
         return found
 
@@ -636,8 +621,8 @@ class LaunchCache:
             return
         cached.outlives_call = launch.outlives_call
         if choice is not None:
-            self._now_known(cached, is_brief=choice.shortest[cached.queue] < BRIEF_NS)
-        cached.crowd = self._crowd(device, cached)
+            self._set_brief(cached, is_brief=choice.shortest[cached.queue] < BRIEF_NS)
+        cached.contention = self._contention(device, cached)
 
     def save(self, device: Device, cached: CachedLaunch) -> None:
         """Save the code if it is new."""

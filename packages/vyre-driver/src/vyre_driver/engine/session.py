@@ -8,6 +8,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from vyre_driver.backend.config import DispatchConfig
@@ -51,14 +52,11 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
+@dataclass(frozen=True, slots=True)
 class Unlocked(Generic[T]):
-    """The rest of a dispatch, which needs no lock: `Session.run` calls it when the device is unlocked."""
+    """The rest of a dispatch, which needs no lock: `Session.run` calls it after it has released the device."""
 
-    __slots__ = ()
-
-    def __call__(self) -> T:
-        """What the dispatch gives."""
-        raise NotImplementedError
+    call: Callable[[], T]
 
 
 class DeviceCache(Protocol):
@@ -117,9 +115,9 @@ class Session:
         config: DispatchConfig,
         expected: Device | None,
     ) -> T:
-        """``work(device, deadline, call)``, one dispatch, with the device locked but for what is left then.
+        """``work(device, deadline, call)``, one dispatch, with the device locked. The timeout begins now.
 
-        The timeout begins now.
+        If `work` returns the rest of it as `Unlocked`, that runs after the lock is released.
 
         A hit in a launch cache costs as little as can be: what only finished work used is released by calls that do
         more.
@@ -155,7 +153,7 @@ class Session:
             if self._limited is not None or self.is_shut_down:
                 self._end_call()
             self.lock.release()
-        return result() if isinstance(result, Unlocked) else result
+        return result.call() if isinstance(result, Unlocked) else result
 
     def _end_call(self) -> None:
         """Before the device is unlocked: if another thread has shut the backend down meanwhile, close it."""
@@ -185,7 +183,7 @@ class Session:
         """
         end = time.monotonic() + LONGEST_BACKOFF
         try:
-            self.others.append(None)  # inside, as an interrupt may come right behind it
+            self.others.append(None)  # within `try`: an interrupt may follow at once
             time.sleep(PAUSE)
             while (self.is_busy or self.queued) and time.monotonic() < end:
                 time.sleep(PAUSE)
@@ -273,7 +271,7 @@ class Session:
             for cache in tuple(self.caches):
                 cache.release(device)
             device.close()
-            limit.stopped = stopped  # of threads that wait without the lock
+            limit.stopped = stopped  # ends the waits of threads that do not hold the lock
 
     def _opened(self) -> Device:
         if self.is_shut_down:

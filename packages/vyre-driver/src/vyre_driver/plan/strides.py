@@ -26,10 +26,8 @@ def reshaped(size: int, given: Sequence[int | Sequence[int]]) -> tuple[int, ...]
     Raises:
         InvalidInput: Their product is not `size`.
     """
-    if len(given) == 1:
-        (only,) = given
-        if only.__class__ is int and only in (-1, size):
-            return (size,)
+    if len(given) == 1 and type(given[0]) is int and given[0] in (-1, size):  # the usual call
+        return (size,)
     wanted = given[0] if len(given) == 1 and isinstance(given[0], Sequence) else given
     lengths: tuple[int, ...] = tuple(operator.index(length) for length in wanted)  # type: ignore[arg-type]
     if lengths.count(-1) == 1:
