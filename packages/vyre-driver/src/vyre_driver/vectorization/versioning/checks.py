@@ -34,6 +34,11 @@ class Checks:
     exact: set[Expr] = field(default_factory=set)
     places: list[Stmt] = field(default_factory=list)
 
+    def is_within(self, other: Checks) -> bool:
+        """Whether `other` decides all that these do."""
+        pairs = (self.loads, other.loads), (self.decided, other.decided), (self.ends, other.ends)
+        return all(set(own) <= set(others) for own, others in pairs)
+
 
 def changing_names(body: Body) -> frozenset[str]:
     """The locals that `body` declares or assigns."""

@@ -123,17 +123,22 @@ class _Versioner:
 
         ``for l: x = select(first + l > 0, a, b)``  →  the loop as it is up to where ``first + l > 0``, from there on
         ``x = a``, and the loop as it is for the rest; None where it is not so easy to say where that is.
+
+        All claims of `checks` hold for the whole loop, hence for its middle. Of the middle alone more could be claimed: then
+        the loop is not peeled.
         """
         (slow,) = rechecked(other, self._ranges)
         inside = Inside(*(Local(self._fresh(name), u32) for name in ("inside", "outside")))
         for local in (inside.start, inside.stop):
             self._ranges.learn(local, 0, self._ranges.of(loop.stop).high)
         between = replace(loop, start=inside.start, stop=inside.stop)
-        proven = find_checks((between,), Extents(self._ranges, changing_names((loop,)), {})).claims
+        proven = find_checks((between,), Extents(self._ranges, changing_names((loop,)), {}))
         extents = Extents(self._ranges, changing_names((loop,)), {})
         found = find_checks((between,), extents, arms=True)
-        lets = inside.lets([claim for claim in found.claims if claim not in proven], loop.stop)
-        if lets is None or not isinstance(slow, For) or not checks.loads <= found.loads:
+        if not proven.is_within(checks) or not checks.loads <= found.loads or not isinstance(slow, For):
+            return None
+        lets = inside.lets([claim for claim in found.claims if claim not in proven.claims], loop.stop)
+        if lets is None:
             return None
         side = Local(self._fresh("side"), u32)
         is_first = Apply(OPS["eq"], side, literal(u32, 0))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from vyre_driver.legalization.lowered import Lowered
 from vyre_foundation.build import program, select
@@ -45,6 +45,18 @@ def test_borders_anywhere(case, check, low, high, groups, shift, is_signed):
         inside = (x >= ends[0]) & (x < ends[1]) & (x != 77) & (x > low // 2)
         p.write("out", u32, 400)[i] = select(inside, a[i] * 3, a[i] + 7) + select(x < high, i, 5)
     check(case(p.build(), {"a": range(1, 401), "ends": [low, high]}, grid=(groups, 1, 1)), "loops")
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(border=st.integers(0, 63), elements=st.integers(1, 80), stride=st.integers(1, 4))
+@example(border=0, elements=5, stride=3)
+def test_accesses_that_leave_a_buffer_stay_guarded(case, check, border, elements, stride):
+    """Of a buffer that is shorter than the loop, so that no version of all of the loop goes without guards."""
+    with program("short", 64) as p:
+        a, few, i = p.read("a", u32, elements), p.read_write("few", u32, elements), p.local_id(0)
+        few[i * stride] = select(p.global_id(0) > border, i, 4)
+        p.write("out", u32, 64)[p.global_id(0)] = select(p.global_id(0) > border, a[i * stride], 5)
+    check(case(p.build(), {"a": range(1, elements + 1), "few": range(elements)}, grid=(1, 1, 1)), "loops")
 
 
 @pytest.mark.parametrize("rounds", [64, 100])
