@@ -116,6 +116,14 @@ def test_a_reproducer_says_all_there_is(tmp_path: Path) -> None:
         assert read_reproducer(path) == launch
 
 
+def test_an_unknown_way_into_a_backend_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "p.vyre"
+    text = format_launch(next(random_specs(1, 1)).case().launch, "title")
+    path.write_text(text.replace('"canaries"', '"window"'))
+    with pytest.raises(BadReproducer, match="'window' is no way into a backend"):
+        read_reproducer(path)
+
+
 def test_a_file_without_a_launch_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "p.vyre"
     text = format_launch(next(random_specs(1, 1)).case().launch, "title")

@@ -1,7 +1,7 @@
 """Reproducers: a `.vyre` program with its launch in comments, which ``vyre-conform replay`` runs again.
 
 # fuzz:everything:seed=7 on mine: out1[3]: got 4 (0x04), expected 5 (0x05)
-# launch: {"grid": [2, 1, 1], "iterations": 1, "workgroup": null}
+# launch: {"grid": [2, 1, 1], "iterations": 1, "workgroup": null, "entry": "canaries"}
 # input in0: 00ff17
 program random_7 workgroup(8, 1, 1) { … }
 """
@@ -15,6 +15,7 @@ from typing import Any
 from vyre_conform.case import Launch
 from vyre_conform.cell import Cell
 from vyre_conform.plain import read_json, require
+from vyre_conform.worker.entries import ENTRIES
 from vyre_foundation.errors import VyreError
 from vyre_foundation.text import parse, print_program
 
@@ -37,7 +38,7 @@ def write_reproducer(folder: Path, launch: Launch, cell: Cell) -> Path:
 
 def format_launch(launch: Launch, title: str) -> str:
     """A launch as text."""
-    facts = {"grid": launch.grid, "iterations": launch.iterations, "workgroup": launch.workgroup}
+    facts = {name: getattr(launch, name) for name in ("grid", "iterations", "workgroup", "entry")}
     lines = [f"# {title}", f"# launch: {json.dumps(facts)}"]
     lines += [f"# input {name}: {data.hex()}" for name, data in launch.inputs.items()]
     return "\n".join([*lines, print_program(launch.program)]).rstrip() + "\n"
@@ -64,10 +65,18 @@ def read_reproducer(path: Path) -> Launch:
             grid=_extent(facts.get("grid")),
             workgroup=_extent(facts.get("workgroup")),
             iterations=require(facts.get("iterations", 1), int, what="iterations"),
+            entry=_entry(facts.get("entry", "dispatch")),
         )
     except ValueError as error:
         fix = 'write a line `# launch: {"grid": null, "iterations": 1, "workgroup": null}`, and inputs in hexadecimal'
         raise BadReproducer(str(error), fix=fix, where=str(path)) from error
+
+
+def _entry(name: object) -> str:
+    entry: str = require(name, str, what="the entry")
+    if entry not in ENTRIES:
+        raise ValueError(f"{entry!r} is no way into a backend")
+    return entry
 
 
 def _extent(sizes: object) -> tuple[int, int, int] | None:

@@ -89,7 +89,9 @@ def random_spec(profile: str, seed: int) -> Spec:
 
 def _random(make: Callable[[int], GeneratedProgram], seed: int) -> tuple[Launch, Expected]:
     made = make(seed)
-    launch = Launch(program=made.program, inputs=made.inputs, grid=made.grid, iterations=made.iterations)
+    launch = Launch(
+        program=made.program, inputs=made.inputs, grid=made.grid, iterations=made.iterations, entry="canaries"
+    )
     return launch, AsEvaluated()
 
 

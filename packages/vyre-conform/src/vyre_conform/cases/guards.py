@@ -26,6 +26,7 @@ def specs() -> Iterator[Spec]:
     yield fixed(address("guards", "counters_near_the_end"), _counters)
     yield seeded(address("guards", "either_of_two"), _either)
     yield seeded(address("guards", "not_zero"), _not_zero)
+    yield seeded(address("guards", "shorter_than_the_loop"), _shorter)
 
 
 def _guarded(launch: Launch) -> Launch:
@@ -286,3 +287,17 @@ def _not_zero(rng: Random) -> tuple[Launch, Expected]:
         "places": pack(i32, placed),
     }
     return _guarded(Launch(program=p.build(), inputs=inputs)), Exactly(rows)
+
+
+def _shorter(rng: Random) -> tuple[Launch, Expected]:
+    """Buffers with fewer elements than the workgroup has invocations, beside a condition that most of those share."""
+    group, count = 64, 5
+    with program("shorter", group) as p:
+        a, few, i = p.read("a", u32, count), p.read_write("few", u32, count), p.let(p.local_id(0))
+        few[i * 3] = select(p.global_id(0) > 0, i, 77)
+        p.write("out", u32, group)[p.global_id(0)] = select(p.global_id(0) > 0, a[i * 3], 99)
+    values, old = ([rng.randrange(1, TOP) for _ in range(count)] for _ in range(2))
+    stored = [77, old[1], old[2], 1, old[4]]
+    loaded = [99] + [values[3 * n] if 3 * n < count else 0 for n in range(1, group)]
+    launch = Launch(program=p.build(), inputs={"a": pack(u32, values), "few": pack(u32, old)}, grid=(1, 1, 1))
+    return _guarded(launch), Exactly((pack(u32, stored), pack(u32, loaded)))

@@ -241,6 +241,11 @@ def _reversed_call(node: Expr) -> Expr:
     return node.rebuild(node.args[::-1]) if is_swappable else node
 
 
+def _always_within(is_within: Callable[..., bool]) -> Callable[..., bool]:
+    """Whatever is decided of a part is taken to be decided of all."""
+    return lambda checks, other: True
+
+
 def _claims_of_one(before: Program, after: Program) -> Program:
     """One comparison decides for all; of several, the first alone is made."""
     own = {stmt.condition for stmt in statements(before.body) if isinstance(stmt, If)}
@@ -284,6 +289,10 @@ FAULTS = (
     _fault("version-unchecked", "the version without checks runs when the first of the checks holds",
            behind("version-regions", _claims_of_one, looping_target),
            "memory:*"),
+    _fault("version-middle-proven", "claims about the middle of a loop are taken to follow from those about all of it",
+           on_engine("vyre_driver.vectorization.versioning.checks:Checks.is_within",
+                     _always_within, looping_target),
+           "guards:shorter_than_the_loop"),
     _fault("reduce-near-first", "the butterfly of a reduction begins at its least distance",
            on_engine("vyre_driver.legalization.subgroup.lowering:reduce", _near_first), "subgroups:*"),
     _fault("reduce-half", "a reduction stops before its last distance",

@@ -13,7 +13,7 @@ from typing import Any
 
 from vyre_conform.case import Launch
 from vyre_conform.worker import over_memory
-from vyre_conform.worker.canary import GuardedBytes, foul, names_of
+from vyre_conform.worker.canary import GuardedBytes, foul, guarded_memory, names_of
 from vyre_conform.worker.claiming import NotExercised
 from vyre_conform.worker.claims import CLAIMS
 from vyre_conform.worker.sessions import SESSIONS
@@ -63,12 +63,13 @@ def _into(backend: VyreBackend, launch: Launch, inputs: Sequence[bytearray]) -> 
 
 
 def _canaries(backend: VyreBackend, launch: Launch, inputs: Sequence[bytearray]) -> Outputs:
-    """Inputs and outputs are windows of larger buffers whose rest must stay what it is."""
+    """Inputs and outputs are windows of larger buffers whose rest must stay what it is; so is the device's memory."""
     windows = [GuardedBytes(bytes(data)) for data in inputs]
-    sizes = [len(out) for out in backend.dispatch(launch.program, inputs, launch.config)]
-    slots = [GuardedBytes(b"\xff" * size) for size in sizes]
-    views: list[Any] = [slot.inside for slot in slots]
-    backend.dispatch_borrowed_into(launch.program, [w.inside for w in windows], launch.config, views)
+    with guarded_memory(backend):
+        sizes = [len(out) for out in backend.dispatch(launch.program, inputs, launch.config)]
+        slots = [GuardedBytes(b"\xff" * size) for size in sizes]
+        views: list[Any] = [slot.inside for slot in slots]
+        backend.dispatch_borrowed_into(launch.program, [w.inside for w in windows], launch.config, views)
     for name, window in (*zip(names_of(launch.program.inputs), windows, strict=True),
                          *zip(names_of(launch.program.outputs), slots, strict=True)):  # fmt: skip
         window.check(name)
