@@ -124,8 +124,8 @@ class _Versioner:
         ``for l: x = select(first + l > 0, a, b)``  →  the loop as it is up to where ``first + l > 0``, from there on
         ``x = a``, and the loop as it is for the rest; None where it is not so easy to say where that is.
 
-        All claims of `checks` hold for the whole loop, hence for its middle. Of the middle alone more could be claimed: then
-        the loop is not peeled.
+        All claims of `checks` hold for the whole loop, hence for its middle. Of the middle alone more could be claimed:
+        then the loop is not peeled.
         """
         (slow,) = rechecked(other, self._ranges)
         inside = Inside(*(Local(self._fresh(name), u32) for name in ("inside", "outside")))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from vyre_driver.legalization.bounds import leaves
 from vyre_driver.legalization.coordinates import add, multiply
 from vyre_driver.legalization.declare import declare
 from vyre_driver.legalization.lowered import RARE
@@ -217,7 +218,7 @@ class _Grouper:
         names = {**taken, **{name: self._fresh(name) if anew else name for name in declared}}
         invocation = self._invocation(counters, names)
         ends = without_returns(guarded.body, self._farewell(invocation, is_last), self._fresh)
-        left = () if is_last else self._leave(invocation, guarded.body, names)
+        left = () if is_last or leaves(guarded.body) else self._leave(invocation, guarded.body, names)
         stmts = (*self._take(invocation, taken), *invocation.body(ends), *left)
         if all(isinstance(s, Let) for s in stmts):
             return ()

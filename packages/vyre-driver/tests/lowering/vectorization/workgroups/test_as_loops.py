@@ -195,6 +195,19 @@ def test_some_may_leave_after_the_last_barrier(case, check):
     check(case(p.build(), DATA), "loops")
 
 
+def test_nothing_follows_a_part_that_all_leave(case, check):
+    """What it changes would be kept for later parts, which nobody who was here comes to."""
+    with program("part", 16, subgroup_size=4) as p:
+        a, i, total = p.read("a", u32), p.global_id(0), p.var(1, u32)
+        out = p.write("out", u32, 48)
+        with p.if_(p.workgroup_id(0) == 1):
+            total.set(p.subgroup("reduce_add", a[i]))
+            out[i] = total
+            p.return_()
+        out[i] = total * 3
+    check(case(p.build(), DATA, grid=(3, 1, 1)), "loops")
+
+
 def test_uniform_loops_go_outside_where_memory_is_walked_side_by_side(case, check):
     with program("interchange", 8) as p:
         a = p.read("a", u32)
