@@ -15,7 +15,7 @@ import pytest
 
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.engine.backend import EngineBackend
-from vyre_driver.engine.launch_cache import CachedLaunch
+from vyre_driver.engine.cached_launch import CachedLaunch
 from vyre_driver.errors import DispatchTimeout, StaleHandle
 from vyre_driver.tune.queue import QueueChoice
 from vyre_driver_cpu.port import CpuPort

@@ -27,7 +27,19 @@ from .conftest import over_arrays
 
 FOLDER = Path(vyre_driver.engine.__file__).parent
 ORDER = (
-    *("artifact", "backend", "dispatcher", "sequence", "session", "launch_cache", "bind", "launch", "transfer"),
+    *(
+        "artifact",
+        "backend",
+        "dispatcher",
+        "sequence",
+        "session",
+        "launch_cache",
+        "launch_request",
+        "cached_launch",
+        "bind",
+        "launch",
+        "transfer",
+    ),
     *("buffer_pool", "resident", "device", "code", "lowering", "traced", "port", "pending"),
 )
 DATA = np.arange(6, dtype=np.uint32)
@@ -115,9 +127,30 @@ def backwards(call: Callable[[], object]) -> set[tuple[str, str]]:
     }
 
 
-FROM_HOST = ["backend", "dispatcher", "session", "launch_cache", "launch", "transfer", "buffer_pool", "port"]
-COPIED = ["backend", "dispatcher", "session", "launch_cache", "launch", "transfer", "device", "transfer", "device"]
-RESIDENT = ["backend", "dispatcher", "session", "launch_cache", "launch", "port"]
+FROM_HOST = [
+    "backend",
+    "dispatcher",
+    "session",
+    "launch_cache",
+    "launch_request",
+    "launch",
+    "transfer",
+    "buffer_pool",
+    "port",
+]
+COPIED = [
+    "backend",
+    "dispatcher",
+    "session",
+    "launch_cache",
+    "launch_request",
+    "launch",
+    "transfer",
+    "device",
+    "transfer",
+    "device",
+]
+RESIDENT = ["backend", "dispatcher", "session", "launch_cache", "launch_request", "launch", "port"]
 
 
 def test_a_dispatch_enters_each_file_once(backend: EngineBackend) -> None:

@@ -13,7 +13,7 @@ from vyre_conform.controls.fault import Fault, Layer
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.results import Inputs, Outputs, borrowed_input_slices
 from vyre_driver.engine.backend import EngineBackend
-from vyre_driver.engine.launch_cache import LaunchKey
+from vyre_driver.engine.launch_request import LaunchKey
 from vyre_driver.engine.port import OpenPort
 from vyre_foundation.ir.expr import Apply, Expr, Literal
 from vyre_foundation.ir.program import Program

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from vyre_driver.backend.resources import ResidentDispatchStep, ResidentReadRange, ResidentWave
     from vyre_driver.backend.results import HostBuffer
     from vyre_driver.backend.typed import Array
-    from vyre_driver.engine.launch_cache import CachedLaunch
+    from vyre_driver.engine.cached_launch import CachedLaunch
     from vyre_driver.engine.port import OpenPort, SourceUnit
     from vyre_driver.observe.trace import Trace
     from vyre_driver.policy.native import Measured, NativeVerdict

@@ -20,9 +20,10 @@ from vyre_driver.backend.pending import PendingDispatch, ReadyPending
 from vyre_driver.backend.resources import Resource
 from vyre_driver.backend.results import Inputs, OutputBuffers, Outputs, TimedDispatchResult, host_bytes
 from vyre_driver.backend.typed import ordered_inputs, require_whole_elements, shaped
+from vyre_driver.engine.cached_launch import CachedLaunch
 from vyre_driver.engine.device import Device
 from vyre_driver.engine.launch import EmptyLaunch, PreparedLaunch
-from vyre_driver.engine.launch_cache import CachedLaunch, LaunchCache
+from vyre_driver.engine.launch_cache import LaunchCache
 from vyre_driver.engine.pending import PAUSE, SLICE, Deadline
 from vyre_driver.engine.port import Allocation
 from vyre_driver.engine.session import Session

@@ -1,4 +1,4 @@
-"""The one cache of prepared launches: what they depend on, how they are prepared, run and dropped.
+"""The one cache of prepared launches: how they are prepared, run and dropped.
 
 ``plan → admit → choose a queue → compile → bind`` happens once for each key. The cache is bounded, and is freed first
 when the device is full. The session's lock is held for every call but `abandon`, and while an `Unlocked` launch runs.
@@ -9,237 +9,35 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
-from operator import attrgetter
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
-from vyre_driver import tune
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.resources import Resource
 from vyre_driver.backend.results import TimedDispatchResult
-from vyre_driver.device.profile import Extent
 from vyre_driver.engine.bind import bind, code_for
-from vyre_driver.engine.code import CompiledCode
+from vyre_driver.engine.cached_launch import CachedLaunch, PlannedLaunch, planned_launch
 from vyre_driver.engine.device import Device
 from vyre_driver.engine.launch import BRIEF_NS, Backlog, EmptyLaunch, PreparedLaunch, Runnable
+from vyre_driver.engine.launch_request import (
+    KeyFields,
+    LaunchKey,
+    LaunchRequest,
+    host_key,
+    resident_key,
+    resident_request,
+    shape_of,
+)
 from vyre_driver.engine.pending import Deadline
 from vyre_driver.engine.port import Allocation
-from vyre_driver.engine.resident import bound_buffers, require_places, used_bytes
+from vyre_driver.engine.resident import require_places
 from vyre_driver.engine.session import Unlocked
 from vyre_driver.engine.transfer import BYTES, Form, OutputViews, Targets
-from vyre_driver.errors import BackendError, PoisonedState, StaleHandle, Trapped
-from vyre_driver.plan.admission import admit
-from vyre_driver.plan.cost import Cost
-from vyre_driver.plan.indirect import find_indirect_dispatch, read_indirect_grid
-from vyre_driver.plan.launch import LaunchPlan, plan_launch
-from vyre_driver.plan.resize import resized
+from vyre_driver.errors import PoisonedState, StaleHandle, Trapped
 from vyre_driver.tune.choice import LaunchChoice
-from vyre_driver.tune.queue import QueueChoice
 from vyre_foundation.ir.program import Program
-
-_nbytes = attrgetter("nbytes")
-
-
-class LaunchKey(NamedTuple):
-    """What a prepared launch depends on. A program and handles to resident memory are known by their identities.
-
-    `handles` are empty for a launch from host memory to host memory; with handles `byte_lengths` are empty, because the
-    handles tell them. `queue` is the queue that it must take, None if it may choose.
-    """
-
-    program: int
-    byte_lengths: tuple[int, ...]
-    config: tuple[object, ...]
-    indirect_grid: Extent | None = None
-    handles: tuple[int, ...] = ()
-    queue: int | None = None
-
-    def with_grid(self, program: Program, inputs: Sequence[Any], config: DispatchConfig) -> LaunchKey:
-        """The same, with the grid that an input brings for an indirect dispatch."""
-        grid = None if config.grid_override is not None else read_indirect_grid(program, inputs)
-        return self if grid is None else self._replace(indirect_grid=grid)
-
-
-KeyFields: TypeAlias = tuple[int, tuple[int, ...], tuple[object, ...], Extent | None, tuple[int, ...], int | None]
-"""The fields of a `LaunchKey`, which they equal: every dispatch makes them, and a named tuple takes twice as long."""
-
-
-def host_key(program: Program, inputs: Sequence[Any], config: DispatchConfig) -> KeyFields:
-    """The key of a launch from host memory, over contiguous buffers, whose grid does not lie there."""
-    return id(program), tuple(map(_nbytes, inputs)), config.launch_shape, None, (), None
-
-
-def resident_key(program: Program, resources: Sequence[Resource], config: DispatchConfig) -> KeyFields:
-    """The key of a launch over resident memory whose grid does not lie there."""
-    return id(program), (), config.launch_shape, None, tuple(map(id, resources)), None
-
-
-class LaunchRequest(NamedTuple):
-    """A launch to find or prepare. `places` is resident memory by buffer name, `resources` are its ids."""
-
-    program: Program
-    key: LaunchKey
-    byte_lengths: tuple[int, ...]
-    config: DispatchConfig
-    deadline: Deadline | None
-    places: Mapping[str, Allocation] | None = None
-    resources: tuple[int, ...] = ()
-
-
-def shape_of(request: LaunchRequest, queue: int | None = None) -> LaunchKey:
-    """The key of what launches share that differ only in their memory, and in their queue if none is given."""
-    return request.key._replace(byte_lengths=request.byte_lengths, handles=(), queue=queue)
-
-
-def resident_request(
-    device: Device,
-    program: Program,
-    resources: Sequence[Resource],
-    config: DispatchConfig,
-    deadline: Deadline | None,
-    queue: int | None = None,
-) -> LaunchRequest:
-    """The request for one resource per buffer that the host sees, in binding order.
-
-    A resource may be larger than a buffer of a fixed size: the buffer is its beginning. An indirect grid is read from
-    the device, hence after everything that was enqueued before.
-    """
-    allocations = [device.residents.find(resource) for resource in resources]
-    buffers = bound_buffers(program, resources)
-    places = {b.name: allocation for b, allocation in zip(buffers, allocations, strict=True)}
-    given = used_bytes(buffers, resources)
-    sizes = tuple([given[buffer.name] for buffer in program.inputs])
-    grid = None if config.grid_override is not None else _grid(device, program, places, given)
-    handles = tuple([id(device.residents.handle(resource)) for resource in resources])
-    key = LaunchKey(id(program), (), config.launch_shape, grid, handles, queue)
-    ids = tuple([resource.id for resource in resources])
-    return LaunchRequest(program, key, sizes, config, deadline, places, ids)
-
-
-def _grid(
-    device: Device, program: Program, places: Mapping[str, Allocation], sizes: Mapping[str, int]
-) -> Extent | None:
-    statement = find_indirect_dispatch(program)
-    if statement is None:
-        return None
-    name = statement.buffer.name
-    words = memoryview(bytearray(min(sizes[name], 4 * statement.offset + 12)))
-    device.counters.waits += 1
-    device.copy_out(places[name], words)
-    return read_indirect_grid(program, [words if b.name == name else memoryview(b"") for b in program.inputs])
-
-
-@dataclass(slots=True, eq=False)
-class PlannedLaunch:
-    """What launches share that differ only in their memory and their queue: the plan, and what follows from it.
-
-    `config` is the options as chosen, by `choice` where there is one. `codes` are by queue. `covered` are the outputs
-    that are written everywhere, None before the first launch is bound. It keeps the program alive, and so its identity
-    its own.
-    """
-
-    device: Device
-    program: Program
-    plan: LaunchPlan
-    config: DispatchConfig
-    choice: LaunchChoice | None
-    cost: Cost | None
-    codes: dict[int, CompiledCode] = field(default_factory=dict)
-    covered: frozenset[str] | None = None
-
-
-@dataclass(slots=True, eq=False)
-class CachedLaunch:
-    """A prepared launch and what is known about it. It keeps the program alive, and so its identity its own.
-
-    `launch` serves dispatches that end before the next begins; `idle` are more of the same, each with memory of its
-    own, for those that are pending together, or run in threads side by side. `used` grows with each dispatch. `is_new`:
-    its code has not run yet. `is_settled`: it is neither new nor to be timed. `is_brief`: it takes less than
-    `BRIEF_NS`. `contention`: from how many other threads on a dispatch runs in the calling thread, without the lock.
-    `outlives_call`: a dispatch is not waited for, without a deadline. No launch takes more than `longest` seconds,
-    whatever its data. `holds` counts its present users: it is not dropped meanwhile. `bytes_each` is about what one
-    dispatch holds in flight.
-    """
-
-    device: Device
-    request: LaunchRequest
-    planned: PlannedLaunch
-    launch: Runnable
-    longest: float = math.inf
-    queue: int = 0
-    choice: QueueChoice | None = None
-    is_brief: bool = False
-    used: int = 0
-    is_new: bool = True
-    is_settled: bool = False
-    contention: float = math.inf
-    outlives_call: bool = False
-    holds: int = 0
-    idle: list[PreparedLaunch] = field(default_factory=list)
-    bytes_each: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        bound = [buffer.name for buffer in self.plan.program.buffers if buffer.memory.is_bound]
-        self.bytes_each = sum(map(self.plan.byte_length, bound))
-
-    @property
-    def plan(self) -> LaunchPlan:
-        """The plan of the launch."""
-        return self.planned.plan
-
-    @property
-    def prepared(self) -> PreparedLaunch:
-        """The launch, of a grid that is known not to be empty."""
-        assert isinstance(self.launch, PreparedLaunch)
-        return self.launch
-
-    @property
-    def bytes_held(self) -> int:
-        """The size of its device memory."""
-        return sum(allocation.size for allocation in self.owned)
-
-    @property
-    def owned(self) -> tuple[Allocation, ...]:
-        """All device memory that it holds."""
-        return (*self.launch.owned, *(allocation for launch in self.idle for allocation in launch.owned))
-
-
-def _planned(device: Device, request: LaunchRequest, choice: LaunchChoice | None) -> PlannedLaunch:
-    """A new plan for launches like this one."""
-    plan = plan_launch(request.program, request.byte_lengths, request.config, indirect_grid=request.key.indirect_grid)
-    device.counters.plans += 1
-    program = request.program
-    if choice is not None:
-        plan, request = _as_chosen(device, plan, request, choice)
-    admit(plan, request.config, device.profile)
-    return PlannedLaunch(device, program, plan, request.config, choice, device.cost(plan))
-
-
-def _as_chosen(
-    device: Device, plan: LaunchPlan, request: LaunchRequest, choice: LaunchChoice
-) -> tuple[LaunchPlan, LaunchRequest]:
-    """The plan and the request with the chosen variant and workgroup size, as far as they are proven and possible."""
-    program = request.program
-    if choice.variant:
-        program = tune.variants.variants_of(program).get(choice.variant, program)
-    size = choice.workgroup_size
-    config = None if size is None else resized(plan, request.config, size, is_declared=choice.is_declared)
-    if config is None and program is request.program:
-        return plan, request
-    try:
-        config = config or request.config
-        grid = request.key.indirect_grid
-        chosen = plan_launch(program, request.byte_lengths, config, indirect_grid=grid)
-        admit(chosen, config, device.profile)
-    except BackendError:  # the bucket has sizes for which the device has too few workgroups
-        return plan, request
-    if program is not request.program:
-        device.final.add(chosen.program.fingerprint())
-    return chosen, request._replace(config=config)
-
 
 HostCall = tuple[Program, Sequence[Any], DispatchConfig, Form, "OutputViews | None"]
 """A dispatch over contiguous buffers of the host in binding order."""
@@ -331,9 +129,8 @@ class LaunchCache:
         """
         cached = self.entries.get(host_key(program, inputs, config))
         if cached is None:
-            sizes = tuple(map(_nbytes, inputs))
             key = LaunchKey(*host_key(program, inputs, config)).with_grid(program, inputs, config)
-            cached = self.get(device, LaunchRequest(program, key, sizes, config, deadline))
+            cached = self.get(device, LaunchRequest(program, key, key.byte_lengths, config, deadline))
         return cached
 
     def get(self, device: Device, request: LaunchRequest) -> CachedLaunch:
@@ -375,7 +172,7 @@ class LaunchCache:
             shape = shape_of(request)
             planned = self._plans.get(shape)
             if planned is None or planned.device is not device or planned.choice != choice:
-                planned = _planned(device, request, choice)
+                planned = planned_launch(device, request, choice)
                 if len(self._plans) >= MAX_PLANS:
                     self._plans.clear()
                 self._plans[shape] = planned

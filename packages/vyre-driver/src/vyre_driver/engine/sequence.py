@@ -16,17 +16,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.resources import ResidentDispatchStep, ResidentReadRange, ResidentWave
 from vyre_driver.backend.results import ResidentSequenceTiming
+from vyre_driver.engine.cached_launch import CachedLaunch
 from vyre_driver.engine.device import Device
 from vyre_driver.engine.launch import Backlog, PreparedLaunch
-from vyre_driver.engine.launch_cache import (
-    MAX_CACHED_BYTES,
-    CachedLaunch,
-    LaunchCache,
-    LaunchKey,
-    LaunchRequest,
-    resident_request,
-    shape_of,
-)
+from vyre_driver.engine.launch_cache import MAX_CACHED_BYTES, LaunchCache
+from vyre_driver.engine.launch_request import LaunchKey, LaunchRequest, resident_request, shape_of
 from vyre_driver.engine.port import Allocation
 from vyre_driver.engine.resident import require_places, whole_bytes
 from vyre_driver.engine.session import Session

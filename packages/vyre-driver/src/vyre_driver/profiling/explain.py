@@ -15,9 +15,9 @@ from vyre_driver.backend.delegate import innermost
 from vyre_driver.backend.results import borrowed_input_slices
 from vyre_driver.backend.typed import ordered_inputs
 from vyre_driver.engine.backend import EngineBackend
+from vyre_driver.engine.cached_launch import CachedLaunch
 from vyre_driver.engine.device import Device
 from vyre_driver.engine.launch import PreparedLaunch
-from vyre_driver.engine.launch_cache import CachedLaunch
 from vyre_driver.engine.lowering import emitted, lowered_for
 from vyre_driver.engine.transfer import InPlace
 from vyre_driver.graph.nodes import Graph
