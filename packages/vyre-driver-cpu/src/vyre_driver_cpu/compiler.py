@@ -151,9 +151,9 @@ class LoadedCode:
         """A function, as Python calls it; calls release the interpreter's lock."""
         return ctypes.CFUNCTYPE(result, *types)(self.addresses[name])
 
-    def brief_function(self, name: str, *types: type) -> Callable[..., Any]:
-        """The same for a few microseconds; calls keep the lock, so that no other thread takes it meanwhile."""
-        return ctypes.PYFUNCTYPE(None, *types)(self.addresses[name])
+    def locked_function(self, name: str, *types: type, result: type | None = None) -> Callable[..., Any]:
+        """The same; calls keep the lock, and raise the error that a function of the interpreter has set."""
+        return ctypes.PYFUNCTYPE(result, *types)(self.addresses[name])
 
 
 _lock = threading.Lock()

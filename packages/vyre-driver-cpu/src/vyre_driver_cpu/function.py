@@ -29,6 +29,8 @@ class FunctionText:
         self._every_bit = ""
         self.constants: dict[str, str] = {}
         """What constants in memory are, by their names."""
+        self.asks_host = False
+        """Whether it calls `ASK_HOST`."""
 
     def name(self, stem: str = "t") -> str:
         """A new name, without its ``%``."""

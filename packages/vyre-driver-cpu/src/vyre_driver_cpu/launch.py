@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 from vyre_driver.device.profile import Extent
 from vyre_driver_cpu.compiler import LoadedCode
 from vyre_driver_cpu.memory import HostBytes, HostMemory, ReadOnlyBytes
-from vyre_driver_cpu.printer import STOP
 
 Argument: TypeAlias = "HostMemory | HostBytes | ReadOnlyBytes | int"
 
@@ -29,7 +28,7 @@ class Module:
 
     def function(self, kernel: str, *, is_brief: bool) -> Any:
         """A kernel, of which a call that `is_brief` keeps the interpreter's lock."""
-        return self.loaded.brief_function(f"{kernel}_whole", ctypes.c_void_p) if is_brief else self.kernels[kernel]
+        return self.loaded.locked_function(f"{kernel}_whole", ctypes.c_void_p) if is_brief else self.kernels[kernel]
 
     def for_queue(self, queue: int) -> Module:
         """The same code, whose launches go to a queue."""
@@ -40,8 +39,20 @@ class Module:
         return made
 
 
+class Grid(ctypes.Structure):
+    """The workgroups on each axis, the word that cancels a launch, and what asks the host meanwhile (see `printer`)."""
+
+    _fields_ = (
+        ("x", ctypes.c_uint32),
+        ("y", ctypes.c_uint32),
+        ("z", ctypes.c_uint32),
+        ("stop", ctypes.c_uint32),
+        ("host", ctypes.c_void_p),
+    )
+
+
 class Arguments:
-    """What a kernel is called with: a slot for each argument, the grid, and behind it the word that cancels a launch.
+    """What a kernel is called with: a slot for each argument, and the grid.
 
     It keeps the memory alive.
 
@@ -53,7 +64,7 @@ class Arguments:
     def __init__(self, args: Sequence[Argument], grid: Extent, total: int = 0) -> None:
         self.uses = args
         self.slots = (ctypes.c_uint64 * max(1, len(args)))()
-        self.grid = (ctypes.c_uint32 * 4)(*grid, 0)
+        self.grid = Grid(*grid)
         self.slots_address, self.grid_address = ctypes.addressof(self.slots), ctypes.addressof(self.grid)
         self.total = total or grid[0] * grid[1] * grid[2]
         self._launch = (ctypes.c_uint64 * 3)(self.slots_address, self.grid_address, self.total)
@@ -63,4 +74,4 @@ class Arguments:
 
     def cancel(self) -> None:
         """Ask a kernel that runs with these arguments to end."""
-        self.grid[STOP] = 1
+        self.grid.stop = 1

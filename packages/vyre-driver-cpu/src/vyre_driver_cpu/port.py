@@ -18,6 +18,7 @@ from vyre_driver.legalization.lowered import Lowered
 from vyre_driver.legalization.target import Target
 from vyre_driver.policy.queue import LONGEST_BLOCKING
 from vyre_driver_cpu.binary import from_bytes, to_bytes
+from vyre_driver_cpu.caller import CallerLaunch
 from vyre_driver_cpu.compiler import CompileFailed, assembly, compile_text
 from vyre_driver_cpu.cpu import Cpu, host
 from vyre_driver_cpu.dialect import target_of
@@ -42,7 +43,7 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
     A launch runs in the calling thread, or on the pool of threads, as the engine's choice of a queue says.
     """
 
-    emitter_version = "cpu-25"
+    emitter_version = "cpu-26"
     shares_host_memory = True
     records, moves_code = True, True
     unlocked_queue = CALLER
@@ -190,9 +191,10 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
     ) -> Callable[[Sequence[Any]], None]:
         """Where the calling thread does the work, a call allocates nothing.
 
-        A launch that is not known to end within `LONGEST_BLOCKING` runs on another thread, which the caller waits for.
+        A launch that is not known to end soon begins there too, also if it is for the threads, which do what is left
+        of it after a while.
         """
-        if module.queue != CALLER:
+        if module.queue != CALLER and longest <= LONGEST_BLOCKING:
             return super().runner(module, kernel, grid, workgroup_size, args, places, longest)
         arguments = Arguments([0 if n in places else arg for n, arg in enumerate(args)], grid)
         function: Callable[[int], None] = module.function(kernel, is_brief=is_brief and longest <= LONGEST_BLOCKING)
@@ -201,7 +203,7 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
         address = arguments.address
 
         def run(
-            values: Sequence[Any], call: Callable[[int], None] = function, _alive: object = (module, arguments)
+            values: Sequence[Any], call: Callable[[int], object] = function, _alive: object = (module, arguments)
         ) -> None:
             if order.entries:
                 for memory in memories:
@@ -211,18 +213,39 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
                 slots[place] = value.address
             call(address)
 
-        def run_aside(values: Sequence[Any]) -> None:
-            run(values, partial(self._call_aside, function, arguments, (module, values)))
+        if longest <= LONGEST_BLOCKING:
+            return run
+        asked = partial(self.wait_limit.seconds, 0.0)
+        launch = CallerLaunch(module.addresses[kernel], arguments, asked, ends_here=module.queue == CALLER)
 
-        return run if longest <= LONGEST_BLOCKING else run_aside
+        def begin(values: Sequence[Any]) -> None:
+            run(values, launch.begin)
+            if launch.done < arguments.total:
+                self._on_threads(module, kernel, arguments, launch.done, memories, longest, values)
 
-    def _call_aside(self, function: Callable[[int], None], arguments: Arguments, uses: object, address: int) -> None:
-        """Call a kernel on another thread and wait. An interrupted wait cancels it; `uses` live until it has ended."""
-        call = AsyncCall(partial(_called, function, (arguments, uses), address))
+        return begin
+
+    def _on_threads(
+        self,
+        module: Module,
+        kernel: str,
+        arguments: Arguments,
+        first: int,
+        memories: Sequence[HostMemory],
+        longest: float,
+        values: object,
+    ) -> None:
+        """Run the workgroups from `first` on, and wait. `values` live until they have ended."""
+        threads, total = pool(), arguments.total - first
+        addresses = arguments.slots_address, arguments.grid_address
+        chunk = threads.chunk(total, longest)
+        job = threads.job(module.addresses[kernel], addresses, total, chunk, longest, first)
+        uses = module, arguments, values
+        work = self._order.submit(threads, PoolJobs.of(job), memories, uses, arguments.cancel)
         try:
-            call.result(self.wait_limit, "the kernels")
+            self.wait(work)
         except BaseException:
-            arguments.cancel()
+            self.cancel(work)
             raise
 
     def record(self, enqueue: Callable[[], None]) -> Recording:
@@ -275,11 +298,6 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
     def close(self) -> None:
         with suppress(BackendError):
             self._order.finish(CLOSING)
-
-
-def _called(function: Callable[[int], None], uses: object, address: int) -> None:
-    """Call a function; `uses` live until it has ended."""
-    function(address)
 
 
 def _code_or_failure(text: str, cpu: Cpu) -> bytes | CompileFailed:

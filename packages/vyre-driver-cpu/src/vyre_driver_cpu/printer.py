@@ -6,8 +6,9 @@
     define void @kernel_0_whole(ptr %launch)
 
 `args` are slots of eight bytes: the addresses of the bound buffers in argument order, then the lengths. `grid` has the
-number of workgroups on x, y and z as u32, and the word that is not 0 once the launch is cancelled. `begin` and `end`
-count workgroups, x fastest. `launch` holds the addresses of the arguments and the grid, and the number of workgroups:
+number of workgroups on x, y and z as u32, the word that is not 0 once the launch is cancelled, and the address of what
+loops that may take long ask whether to end, or null (see `statements.ASK_HOST`). `begin` and `end` count workgroups, x
+fastest. `launch` holds the addresses of the arguments and the grid, and the number of workgroups:
 all of them run.
 """
 
@@ -25,7 +26,7 @@ from vyre_driver_cpu.literals import operand_of
 from vyre_driver_cpu.loops import STREAM_BITS
 from vyre_driver_cpu.registers import RegisterArrays
 from vyre_driver_cpu.spelling import LINE, TYPES, Spellings
-from vyre_driver_cpu.statements import BY_FOUR, ROLLED, STREAMED, UNROLLED, StatementPrinter, ask
+from vyre_driver_cpu.statements import ASK_HOST, BY_FOUR, ROLLED, STREAMED, UNROLLED, StatementPrinter, ask
 from vyre_driver_cpu.vectors import is_made_of_vectors, print_vectors
 from vyre_foundation.dtype import f16, f32, f64, u32
 from vyre_foundation.ir.buffer import Buffer, Memory
@@ -89,6 +90,8 @@ def print_module(lowered: Lowered, spellings: Spellings) -> tuple[str, tuple[str
         lines += printer.text()
         constants |= printer.constants
     lines += [f"{name} = private unnamed_addr constant {constant}" for name, constant in constants.items()]
+    if any(printer.asks_host for printer in printers):
+        lines += ASK_HOST.splitlines()
     if all(printer.is_made_of_vectors for printer in printers):
         lines.insert(0, LOCALLY)
     lines += _ADVICE
@@ -133,6 +136,8 @@ class _KernelPrinter:
         """Whether what is printed is long, and LLVM has no vectors to make of it."""
         self.constants: dict[str, str] = {}
         """What is printed beside it, by name."""
+        self.asks_host = False
+        """Whether one of its loops may take long."""
         self._attributes = _INLINE_COPIES
 
     def text(self) -> Iterator[str]:
@@ -182,7 +187,7 @@ class _KernelPrinter:
         self.is_made_of_vectors = is_made_of_vectors(statements)
         if statements.left_to_llvm == statements.streams > 0:
             self._attributes += _NARROW
-        self.constants = out.constants
+        self.constants, self.asks_host = out.constants, out.asks_host
         out.jump("done")
         out.open("done")
         out.add("ret void")

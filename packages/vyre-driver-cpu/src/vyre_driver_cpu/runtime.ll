@@ -1,18 +1,21 @@
 ; The queue of launches and the threads that work on it.
 ;
-; A launch is a `%job`: a kernel over workgroups 0 ... total, in as many shares as the pool has threads. A thread takes
-; chunks of its own share, by an atomic counter, and then of the others. So a core mostly has the same share of the next
-; launch, whose data is in its cache. Jobs run in the order in which they were submitted: the head of the list runs until
-; its last chunk has ended, then the next. Everything but the counters is guarded by one mutex. Threads come from Python and
-; stay in `@work`; a thread that waits for a job may take part in it, and leaves between two chunks when its time has come.
+; A launch is a `%job`: a kernel over `total` workgroups from `first` on, in as many shares as the pool has threads. A
+; thread takes chunks of its own share, by an atomic counter, and then of the others. So a core mostly has the same share of
+; the next launch, whose data is in its cache. Jobs run in the order in which they were submitted: the head of the list runs
+; until its last chunk has ended, then the next. Everything but the counters is guarded by one mutex. Threads come from
+; Python and stay in `@work`; a thread that waits for a job may take part in it, and leaves between two chunks when its time
+; has come.
 ;
 ; The first lines, which differ from system to system, define @lock, @unlock, @sleep, @sleep_until, @wake_one, @wake_all
 ; and @now: see `runtime.py`. The memory of a pool and of jobs belongs to Python.
 
 ;                next is.taken
 %share = type { i64, i64 }
-;              fn   args grid total chunk shares count users state began ended following most brief awaited
-%job  = type { ptr, ptr, ptr, i64,  i64,  ptr,   i64,  i32,  i32,  i64,  i64,  ptr,      i32, i32,  i32 }
+;              fn   args grid total chunk shares count users state began ended following most brief awaited first
+%job  = type { ptr, ptr, ptr, i64,  i64,  ptr,   i64,  i32,  i32,  i64,  i64,  ptr,      i32, i32,  i32,    i64 }
+;              ask  save restore signals call release callable state next stop
+%host = type { ptr, ptr, ptr,    ptr,    ptr, ptr,    ptr,     ptr,  i64, ptr }
 ;              mutex       work        done        head tail stop heads polling
 %pool = type { [128 x i8], [128 x i8], [128 x i8], ptr, ptr, i32, i32,  i32 }
 
@@ -92,6 +95,8 @@ entry:
   %shares = load ptr, ptr %shares.at
   %count.at = getelementptr inbounds %job, ptr %job, i32 0, i32 6
   %count = load i64, ptr %count.at
+  %first.at = getelementptr inbounds %job, ptr %job, i32 0, i32 15
+  %first = load i64, ptr %first.at
   %is.unlimited = icmp eq i64 %until, 9223372036854775807
   br label %begin.share
 begin.share:
@@ -108,8 +113,9 @@ take:
 run:
   %left = sub i64 %stop, %begin
   %size = call i64 @llvm.smin.i64(i64 %left, i64 %chunk)
-  %end = add i64 %begin, %size
-  call void %fn(ptr %args, ptr %grid, i64 %begin, i64 %end)
+  %from = add i64 %begin, %first
+  %to = add i64 %from, %size
+  call void %fn(ptr %args, ptr %grid, i64 %from, i64 %to)
   br i1 %is.unlimited, label %take, label %look
 look:
   %time = call i64 @now()
@@ -458,6 +464,109 @@ entry:
   %work = getelementptr inbounds %pool, ptr %pool, i32 0, i32 1
   call void @wake_all(ptr %work)
   call void @unlock(ptr %pool)
+  ret void
+}
+
+; Runs workgroups of a launch in the calling thread, which holds the interpreter's lock, until all have run, %duration
+; nanoseconds have passed, or the launch is to end: how many have begun. The lock is given back meanwhile. The host is asked
+; between workgroups, and by loops that may take long.
+define i64 @begin(ptr %host, ptr %fn, ptr %args, ptr %grid, i64 %total, i64 %duration) {
+entry:
+  %stop.at = getelementptr inbounds i8, ptr %grid, i64 12
+  %host.at = getelementptr inbounds i8, ptr %grid, i64 16
+  store ptr %host, ptr %host.at
+  %host.stop.at = getelementptr inbounds %host, ptr %host, i32 0, i32 9
+  store ptr %stop.at, ptr %host.stop.at
+  call void @give_lock(ptr %host)
+  %start = call i64 @now()
+  %until = add i64 %start, %duration
+  %next.at = getelementptr inbounds %host, ptr %host, i32 0, i32 8
+  %first.question = add i64 %start, 20000000
+  store i64 %first.question, ptr %next.at
+  br label %round
+round:
+  %number = phi i64 [ 0, %entry ], [ %following, %ask ]
+  %following = add i64 %number, 1
+  call void %fn(ptr %args, ptr %grid, i64 %number, i64 %following)
+  %is.more = icmp slt i64 %following, %total
+  %is.stopped = load atomic i32, ptr %stop.at monotonic, align 4
+  %goes.on = icmp eq i32 %is.stopped, 0
+  %is.open = and i1 %is.more, %goes.on
+  br i1 %is.open, label %look, label %end
+look:
+  %time = call i64 @now()
+  %is.time = icmp sge i64 %time, %until
+  br i1 %is.time, label %end, label %ask
+ask:
+  %answer = call i32 @ask(ptr %host)
+  %is.none = icmp eq i32 %answer, 0
+  br i1 %is.none, label %round, label %end
+end:
+  call void @take_lock(ptr %host)
+  store ptr null, ptr %host.at
+  ret i64 %following
+}
+
+; Whether a launch is to end, of which @begin runs workgroups. Every 20 milliseconds it takes the interpreter's lock, lets
+; the interpreter handle signals, and calls what the host has given. An error of these ends the launch, and is left to the
+; caller of @begin.
+define i32 @ask(ptr %host) {
+entry:
+  %next.at = getelementptr inbounds %host, ptr %host, i32 0, i32 8
+  %next = load i64, ptr %next.at
+  %time = call i64 @now()
+  %is.time = icmp sge i64 %time, %next
+  br i1 %is.time, label %look, label %go.on
+go.on:
+  ret i32 0
+look:
+  %later = add i64 %time, 20000000
+  store i64 %later, ptr %next.at
+  call void @take_lock(ptr %host)
+  %signals.at = getelementptr inbounds %host, ptr %host, i32 0, i32 3
+  %signals = load ptr, ptr %signals.at
+  %status = call i32 %signals()
+  %is.well = icmp eq i32 %status, 0
+  br i1 %is.well, label %question, label %fail
+question:
+  %call.at = getelementptr inbounds %host, ptr %host, i32 0, i32 4
+  %call = load ptr, ptr %call.at
+  %callable.at = getelementptr inbounds %host, ptr %host, i32 0, i32 6
+  %callable = load ptr, ptr %callable.at
+  %object = call ptr %call(ptr %callable)
+  %is.object = icmp ne ptr %object, null
+  br i1 %is.object, label %well, label %fail
+well:
+  %release.at = getelementptr inbounds %host, ptr %host, i32 0, i32 5
+  %release = load ptr, ptr %release.at
+  call void %release(ptr %object)
+  br label %end
+fail:
+  %stop.at.at = getelementptr inbounds %host, ptr %host, i32 0, i32 9
+  %stop.at = load ptr, ptr %stop.at.at
+  store atomic i32 1, ptr %stop.at monotonic, align 4
+  br label %end
+end:
+  %answer = phi i32 [ 0, %well ], [ 1, %fail ]
+  call void @give_lock(ptr %host)
+  ret i32 %answer
+}
+
+define internal void @give_lock(ptr %host) {
+  %save.at = getelementptr inbounds %host, ptr %host, i32 0, i32 1
+  %save = load ptr, ptr %save.at
+  %state = call ptr %save()
+  %state.at = getelementptr inbounds %host, ptr %host, i32 0, i32 7
+  store ptr %state, ptr %state.at
+  ret void
+}
+
+define internal void @take_lock(ptr %host) {
+  %restore.at = getelementptr inbounds %host, ptr %host, i32 0, i32 2
+  %restore = load ptr, ptr %restore.at
+  %state.at = getelementptr inbounds %host, ptr %host, i32 0, i32 7
+  %state = load ptr, ptr %state.at
+  call void %restore(ptr %state)
   ret void
 }
 

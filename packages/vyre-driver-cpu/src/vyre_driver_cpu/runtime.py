@@ -62,6 +62,7 @@ class PoolJob(ctypes.Structure):
         ("most", ctypes.c_int32),
         ("brief", ctypes.c_int32),
         ("awaited", ctypes.c_int32),
+        ("first", ctypes.c_int64),
     )
 
 
@@ -122,14 +123,16 @@ class Pool:
         keep(self)  # its threads never end
         self._start()
 
-    def job(self, function: int, arguments: tuple[int, int], total: int, chunk: int, longest: float) -> PoolJob:
-        """A launch of a function, whose arguments and grid are at two addresses, over `total` workgroups.
+    def job(
+        self, function: int, arguments: tuple[int, int], total: int, chunk: int, longest: float, first: int = 0
+    ) -> PoolJob:
+        """A launch of a function, whose arguments and grid are at two addresses, over `total` workgroups from `first`.
 
         Threads take `chunk` at once. All of them take `longest` seconds at most, in one thread.
         """
         brief = longest * min(1.0, chunk / total) <= LONGEST_CHUNK
-        most = max(1, min(-(-total // chunk), self._threads))
-        return PoolJob(function, *arguments, total, chunk, count=max(1, self._threads), most=most, brief=brief)
+        most, count = max(1, min(-(-total // chunk), self._threads)), max(1, self._threads)
+        return PoolJob(function, *arguments, total, chunk, count=count, most=most, brief=brief, first=first)
 
     def submit(self, jobs: PoolJobs) -> None:
         """Run jobs one after the other, behind all others."""
@@ -194,7 +197,7 @@ def pool() -> Pool:
 @cache
 def native() -> LoadedCode:
     """The functions of `runtime.ll`, as all pools of the process use them."""
-    names = ("work", "submit", "await", "has_ended", "cancel", "fill", "fill_whole", "replay")
+    names = ("work", "submit", "await", "has_ended", "cancel", "begin", "ask", "fill", "fill_whole", "replay")
     return LoadedCode(_runtime_code(), names)
 
 

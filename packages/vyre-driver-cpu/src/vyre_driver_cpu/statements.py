@@ -9,7 +9,7 @@ from vyre_driver.codegen.placement import Life, place
 from vyre_driver.legalization.lowered import RARE
 from vyre_driver.legalization.text_forms import CallForm
 from vyre_driver_cpu.bounds import UpperBounds
-from vyre_driver_cpu.function import FunctionText
+from vyre_driver_cpu.function import LIKELY, FunctionText
 from vyre_driver_cpu.loops import chunk_of, is_better_unrolled, is_short, is_stream
 from vyre_driver_cpu.spelling import ATOMIC_STORE, TYPES, Spellings
 from vyre_driver_cpu.values import FunctionScope, OperandValues
@@ -40,11 +40,68 @@ ROLLED, UNROLLED, STREAMED, BY_FOUR = "!0", "!3", "!5", "!7"
 that are written out four iterations at a time."""
 
 
+ASK_HOST = """\
+define internal i32 @ask_host(ptr %stop) noinline cold nounwind {
+entry:
+  %word = load atomic i32, ptr %stop monotonic, align 4
+  %goes.on = icmp eq i32 %word, 0
+  br i1 %goes.on, label %look, label %end
+look:
+  %host.at = getelementptr inbounds i8, ptr %stop, i64 4
+  %host = load ptr, ptr %host.at, align 8
+  %is.there = icmp ne ptr %host, null
+  br i1 %is.there, label %call, label %end
+call:
+  %function = load ptr, ptr %host, align 8
+  %answer = call i32 %function(ptr %host)
+  br label %end
+end:
+  %result = phi i32 [ %word, %entry ], [ 0, %look ], [ %answer, %call ]
+  ret i32 %result
+}
+"""
+"""Whether to end: the launch is cancelled, or the host says so, whose thread runs the kernel."""
+
+
 def ask(out: FunctionText, otherwise: str) -> None:
     """End the function if the launch is cancelled, and go on at `otherwise`."""
-    flag = out.value("load atomic i32, ptr %stop monotonic, align 4")
-    out.branch(out.value(f"icmp eq i32 {flag}, 0"), otherwise, "done")
+    _end_unless(out, out.value("load atomic i32, ptr %stop monotonic, align 4"), otherwise)
+
+
+def ask_host(out: FunctionText, otherwise: str) -> None:
+    """The same; the host may decide that it ends. For the end of a chunk."""
+    out.asks_host = True
+    _end_unless(out, out.value("call i32 @ask_host(ptr %stop)"), otherwise)
+
+
+def _end_unless(out: FunctionText, answer: str, otherwise: str) -> None:
+    out.branch(out.value(f"icmp eq i32 {answer}, 0"), otherwise, "done")
     out.open(otherwise)
+
+
+class Chunks:
+    """Iterations of a loop that is not printed in chunks are counted: `ask` asks after so many of them."""
+
+    def __init__(self, out: FunctionText, size: int) -> None:
+        self._out, self._size = out, min(size, (1 << 32) - 1)
+        self._left = out.reserve("i32")
+        self._begin()
+
+    def ask(self) -> None:
+        """In each iteration."""
+        out = self._out
+        end, later = out.name("end"), out.name("later")
+        left = out.value(f"load i32, ptr {self._left}")
+        out.branch(out.value(f"icmp ne i32 {left}, 0"), later, end, LIKELY)
+        out.open(end)
+        ask_host(out, out.name("asked"))
+        self._begin()
+        out.open(later)
+        left = out.value(f"load i32, ptr {self._left}")
+        out.add(f"store i32 {out.value(f'sub i32 {left}, 1')}, ptr {self._left}")
+
+    def _begin(self) -> None:
+        self._out.add(f"store i32 {self._size}, ptr {self._left}")
 
 
 class Counting:
@@ -278,7 +335,7 @@ class StatementPrinter:
         advice = ROLLED if self._rare else ""  # LLVM knows no number of iterations, and warns of such advice
         counter = self._iterations(stmt, first, limit, asked, behind, advice)
         out.open(asked)
-        ask(out, later)
+        ask_host(out, later)
         out.add(f"{last} = add {t} {counter}, 0")
         out.jump(head)
 

@@ -25,7 +25,7 @@ from vyre_driver_cpu.lanes import VectorLanes, can_address
 from vyre_driver_cpu.loops import chunk_of, is_better_unrolled, is_reduction
 from vyre_driver_cpu.registers import RegisterArrays, runs_once
 from vyre_driver_cpu.spelling import TYPES
-from vyre_driver_cpu.statements import BY_FOUR, ROLLED, UNROLLED, Counting, StatementPrinter, ask, sign_of
+from vyre_driver_cpu.statements import BY_FOUR, ROLLED, UNROLLED, Chunks, Counting, StatementPrinter, sign_of
 from vyre_driver_cpu.values import FunctionScope
 from vyre_driver_cpu.vector_values import ROWS, VectorValues, is_far, is_row, row_groups, split
 from vyre_foundation.dtype import u32
@@ -255,6 +255,7 @@ class VectorPrinter(StatementPrinter):
         start, stop = self.values.operand(stmt.start), self.values.operand(stmt.stop)
         frame = LoopMasks(self._mask_variable(outer), self._mask_variable(outer))
         assert frame.live is not None
+        chunks = self._in_chunks(stmt)
         if starts_diverge:  # what is counted is less than the distance of the bounds, which has no sign
             of_lanes = vectors.counted_from(stmt.start, index)
             is_unmasked = outer is None and not vectors.lanes.varies(stmt.stop)
@@ -275,8 +276,8 @@ class VectorPrinter(StatementPrinter):
             is_left = out.value(f"icmp {sign_of(dtype)}lt {t} {counter}, {stop}")
             is_left = out.value(f"and i1 {is_left}, {vectors.any(vectors.active(going))}")
         loop.test(is_left)
-        if self.asks and chunk_of(stmt) is not None:
-            ask(out, out.name("asked"))
+        if chunks is not None:
+            chunks.ask()
         self._set_mask(frame.going, going)
         if starts_diverge:  # behind its end, a counter may wrap
             self._set_mask(frame.live, going)
@@ -299,17 +300,23 @@ class VectorPrinter(StatementPrinter):
         last = out.value(f"add {t} {first}, {pattern.offsets[-1] - pattern.offsets[0]}")
         if not pattern.is_exact:
             stop = out.value(f"select i1 {out.value(f'icmp ule {t} {first}, {last}')}, {t} {stop}, {t} 0")
+        chunks = self._in_chunks(stmt)
         loop = Counting(out, t, "u", last, stmt.step)
         counter = loop.open()
         gone = out.value(f"sub {t} {counter}, {last}")
         loop.test(out.value(f"icmp ult {t} {counter}, {stop}"))
-        if self.asks and chunk_of(stmt) is not None:
-            ask(out, out.name("asked"))
+        if chunks is not None:
+            chunks.ask()
         self.scope.symbols[Local(stmt.name, stmt.start.dtype)] = of_lanes(gone)
         self._block(stmt.body)
         loop.close(ROLLED)
         self.number = number
         return gone
+
+    def _in_chunks(self, loop: For) -> Chunks | None:
+        """What counts the iterations of a loop that asks whether it is to end."""
+        size = chunk_of(loop) if self.asks else None
+        return None if size is None else Chunks(self._out, size)
 
     def _advice(self, loop: For) -> str:
         """Written out whole, elements of memory of its own can be in registers; else four iterations are enough."""
