@@ -1,4 +1,4 @@
-"""Launches that are not known to end soon begin in the calling thread, which hears signals, and hands long ones over."""
+"""Launches that may take long begin in the calling thread, which hears signals, and hands over what is left."""
 
 import signal
 import subprocess
@@ -155,7 +155,7 @@ def test_the_end_of_the_device_ends_it(backend: CpuBackend) -> None:
 
 
 def test_what_is_left_of_a_long_one_goes_to_the_threads(backend: CpuBackend, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every workgroup runs once, whoever runs it; and most calls after such a one are left to the threads as a whole."""
+    """Every workgroup runs once, whoever runs it; and most calls after such a one go to the threads as a whole."""
     done: list[int] = []
 
     def begin(launch: CallerLaunch, address: int) -> None:
