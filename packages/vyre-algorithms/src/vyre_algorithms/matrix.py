@@ -100,7 +100,7 @@ def matmul(
         "b": broadcast(right, (*stack, k, n)).reshape(-1),
         "shape": words(m, k, n),
     }
-    if has_lanes([left, right], backend) and min(m, n) >= BLOCKS_FROM:
+    if min(m, n) >= BLOCKS_FROM and has_lanes([left, right], backend):
         found = _in_blocks(given, kind, state, backend)
     else:
         found = _multiplied(given, kind, state, _tile(state, m, n, runs_loops([left, right], backend)), backend)
