@@ -179,8 +179,11 @@ class Session:
 
         A thread that queues for a lock is handed it when it is given back, also if it cannot run yet. If all queue,
         every dispatch waits for a switch of threads. A sleeping thread lets the others go on, for `LONGEST_BACKOFF`
-        seconds at most; then it queues, which makes the threads sleep that held the lock last.
+        seconds at most; then it queues, which makes the threads sleep that held the lock last. Where the
+        thread has the lock already, it dispatches in a signal handler, and does not wait for itself.
         """
+        if self.is_busy and self.lock.acquire(blocking=False):
+            return
         end = time.monotonic() + LONGEST_BACKOFF
         try:
             self.others.append(None)  # within `try`: an interrupt may follow at once
