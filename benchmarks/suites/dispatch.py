@@ -2,7 +2,7 @@
 
 Every call begins with a NumPy array and ends with a fresh one that holds the result, except where the name says
 `resident`: there the data stays on the device and a call ends with the kernel. Where many go together, the time is that
-of one.
+of one. In "rounds by data" an invocation does the xor three times, because an array says so.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CL = ("vyre_driver_opencl", "pyopencl")
 BASIC = {"POCL_DEVICES": "basic"}
 """PoCL's device that works in the calling thread: no thread is woken."""
 CALLS = 200
-TOGETHER = 64
+TOGETHER, ROUNDS = 64, 3
 PEERS = {
     "vyre": Peer(modules=("vyre", *CL)),
     "vyre, CPU": Peer(modules=("vyre", "vyre_driver_cpu")),
@@ -124,6 +124,14 @@ def _vyre(backend_id: str, x: U32) -> dict[str, Call | Trial]:
         return x[vyre.index()] ^ KEY
 
     called = xor.on(backend)
+    rounds = np.array([ROUNDS], np.uint32)
+
+    @vyre.kernel(workgroup_size=programs.GROUP)
+    def often(x: vyre.Array[vyre.u32, "n"], rounds: vyre.Array[vyre.u32, 1]) -> vyre.Array[vyre.u32, "n"]:  # noqa: F821, UP037
+        found = x[vyre.index()]
+        for _ in range(rounds[0]):
+            found = found ^ KEY
+        return found
 
     def in_turn() -> U32:
         for _ in range(TOGETHER):
@@ -141,6 +149,9 @@ def _vyre(backend_id: str, x: U32) -> dict[str, Call | Trial]:
         "dispatch_arrays": arrays,
         "kernel": lambda: called(x),
         "kernel's program, dispatch_arrays": lambda: backend.dispatch_arrays(xor.program, {"x": x})["out"],
+        "dispatch_arrays, rounds by data": lambda: backend.dispatch_arrays(often.program, {"x": x, "rounds": rounds})[
+            "out"
+        ],
         "dispatch": lambda: backend.dispatch(program, [x]),
         "compiled pipeline": lambda: pipeline.dispatch([x]),
     }

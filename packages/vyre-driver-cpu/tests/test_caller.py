@@ -1,6 +1,5 @@
 """Launches that may take long begin in the calling thread, which hears signals, and hands over what is left."""
 
-import math
 import signal
 import subprocess
 import sys
@@ -13,7 +12,7 @@ import numpy as np
 import pytest
 
 from vyre_driver.backend.config import DispatchConfig
-from vyre_driver.errors import StaleHandle
+from vyre_driver.errors import DispatchFailed, StaleHandle
 from vyre_driver_cpu import caller
 from vyre_driver_cpu.backend import CpuBackend
 from vyre_driver_cpu.caller import PASSED_OVER, CallerLaunch
@@ -40,6 +39,16 @@ program diverging workgroup(64, 1, 1) {
   out[global_id.x] = x;
 }
 """)
+TRIPLING = parse("""\
+program tripling workgroup(1, 1, 1) {
+  read n: u64[] @0;
+  write out: u64[64] @1;
+
+  var x = u64(global_id.x);
+  for k in 0..n[0] { x = x * 3 + 1; }
+  out[global_id.x] = x;
+}
+""")
 LONG = np.array([1 << 40], np.uint64)
 """More iterations than a test can wait for."""
 
@@ -54,6 +63,11 @@ def spun(first: int, rounds: int) -> int:
     return first
 
 
+def tripled(first: int, rounds: int) -> int:
+    power = pow(3, rounds, 2**65)
+    return (power * first + (power - 1) // 2) % 2**64
+
+
 @pytest.fixture
 def backend() -> Iterator[CpuBackend]:
     made = CpuBackend()
@@ -62,7 +76,7 @@ def backend() -> Iterator[CpuBackend]:
 
 
 @pytest.fixture
-def handled() -> Iterator[list[int]]:
+def handled() -> Iterator[list[object]]:
     """The handler of SIGALRM as it was, afterwards; a list for one to fill."""
     before = signal.getsignal(signal.SIGALRM)
     yield []
@@ -96,7 +110,7 @@ print([name for name in names if name.startswith("vyre-cpu")])
 @needs_alarms
 @pytest.mark.parametrize("source", [SPINNING, DIVERGING], ids=["uniform", "diverging"])
 @pytest.mark.parametrize("config", [ONE, MANY], ids=["one workgroup", "many"])
-def test_an_error_of_a_signal_handler_ends_it(source, config, backend: CpuBackend, handled: list[int]) -> None:
+def test_an_error_of_a_signal_handler_ends_it(source, config, backend: CpuBackend, handled: list[object]) -> None:
     class Enough(Exception):
         pass
 
@@ -115,37 +129,45 @@ def test_an_error_of_a_signal_handler_ends_it(source, config, backend: CpuBacken
 
 
 @needs_alarms
-def test_a_signal_handler_may_dispatch(
-    backend: CpuBackend, handled: list[int], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("config", [ONE, MANY], ids=["one workgroup", "many"])
+def test_a_signal_handler_cannot_use_the_backend_that_it_interrupts(
+    config, backend: CpuBackend, handled: list[object]
 ) -> None:
-    """The kernel that it interrupts goes on, with what it had. The inner dispatch does not wait for the outer one."""
-    rounds = 100_000_000
+    """Its memory is in use. The kernel goes on, and another backend serves the handler."""
+    other = CpuBackend()
 
     def handle(number: int, frame: object) -> None:
-        (out,) = backend.dispatch(SPINNING, [few(5)], ONE)
-        handled.append(int(np.frombuffer(out, np.uint64)[7]))
+        for call in (
+            lambda: backend.dispatch(TRIPLING, [few(5)], config),
+            lambda: backend.dispatch(TRIPLING, [few(5)], config.replace(timeout=60.0)),
+            lambda: backend.allocate_resident(8),
+        ):
+            with pytest.raises(DispatchFailed, match="a signal handler calls the backend"):
+                call()
+        (out,) = other.dispatch(TRIPLING, [few(5)], config)
+        handled.append(int(np.frombuffer(out, np.uint64)[0]))
 
-    alone = parse("""\
-program alone workgroup(1, 1, 1) {
-  read n: u64[] @0;
-  write out: u64[1] @1;
-
-  var x = 5:u64;
-  for k in 0..n[0] { x = x * 3 + 1; }
-  out[0] = x;
-}
-""")
-    backend.dispatch(alone, [few()], ONE)
-    backend.dispatch(SPINNING, [few()], ONE)
+    backend.dispatch(TRIPLING, [few()], config)
     signal.signal(signal.SIGALRM, handle)
-    monkeypatch.setattr("vyre_driver.engine.session.PAUSE", math.nan)  # `time.sleep` refuses it
-    deadline = time.monotonic() + 60
+    deadline, rounds, last = time.monotonic() + 60, 50_000_000 if config is ONE else 4_000_000, config.grid_override[0]
     while not handled and time.monotonic() < deadline:
         signal.setitimer(signal.ITIMER_REAL, 0.01)
-        (out,) = backend.dispatch(alone, [few(rounds)], ONE)
-        power = pow(3, rounds, 2**65)
-        assert np.frombuffer(out, np.uint64)[0] == (power * 5 + (power - 1) // 2) % 2**64
-    assert set(handled) == {spun(7, 5)}
+        (out,) = backend.dispatch(TRIPLING, [few(rounds)], config)
+        assert np.frombuffer(out, np.uint64)[:last].tolist() == [tripled(n, rounds) for n in range(last)]
+    assert handled[0] == tripled(0, 5)
+    other.shutdown()
+
+
+@needs_alarms
+def test_a_signal_handler_that_shuts_the_backend_down_ends_it(backend: CpuBackend, handled: list[object]) -> None:
+    """It is closed when the dispatch has ended."""
+    backend.dispatch(SPINNING, [few()], MANY)
+    signal.signal(signal.SIGALRM, lambda number, frame: backend.shutdown())
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    with pytest.raises(StaleHandle, match="it was shut down"):
+        backend.dispatch(SPINNING, [LONG], MANY)
+    with pytest.raises(StaleHandle, match="it was shut down"):
+        backend.dispatch(SPINNING, [few()], MANY)
 
 
 def test_the_end_of_the_device_ends_it(backend: CpuBackend) -> None:
@@ -162,8 +184,8 @@ def test_what_is_left_of_a_long_one_goes_to_the_threads(backend: CpuBackend, mon
     """Every workgroup runs once, whoever runs it; and most calls after such a one go to the threads as a whole."""
     done: list[int] = []
 
-    def begin(launch: CallerLaunch, address: int) -> None:
-        right(launch, address)
+    def begin(launch: CallerLaunch) -> None:
+        right(launch)
         done.append(launch.done)
 
     right = CallerLaunch.begin

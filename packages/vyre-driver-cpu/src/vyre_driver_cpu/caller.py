@@ -59,15 +59,13 @@ class CallerLaunch:
         self._call = ctypes.addressof(self._host), kernel, *places, arguments.total
         self._passed_over, self.done = 0, 0
 
-    def begin(self, _address: int) -> None:
+    def begin(self) -> None:
         """Run workgroups."""
-        if self._ends_here:
-            self.done = self._begin(*self._call, FOREVER)
-        elif self._passed_over:
+        if self._passed_over:
             self._passed_over, self.done = self._passed_over - 1, 0
-        else:
-            self.done = self._begin(*self._call, HANDING_OVER_NS)
-            self._passed_over = PASSED_OVER if self.done < self._call[-1] else 0
+            return
+        self.done = self._begin(*self._call, FOREVER if self._ends_here else HANDING_OVER_NS)
+        self._passed_over = PASSED_OVER if self.done < self._call[-1] else 0
 
 
 @cache

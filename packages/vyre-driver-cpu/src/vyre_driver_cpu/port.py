@@ -219,7 +219,7 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
         launch = CallerLaunch(module.addresses[kernel], arguments, asked, ends_here=module.queue == CALLER)
 
         def begin(values: Sequence[Any]) -> None:
-            run(values, launch.begin)
+            run(values, lambda _: launch.begin())
             if launch.done < arguments.total:
                 self._on_threads(module, kernel, arguments, launch.done, memories, longest, values)
 

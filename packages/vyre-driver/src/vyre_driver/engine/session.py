@@ -173,16 +173,25 @@ class Session:
         if not self.lock.acquire(timeout=-1 if remaining is None else min(remaining, threading.TIMEOUT_MAX)):
             assert deadline is not None
             raise deadline.passed("waiting for another dispatch")
+        self._require_outermost()
+
+    def _require_outermost(self) -> None:
+        """Refuse a call within a dispatch of the same thread, which has the lock twice now: its memory is in use."""
+        if self.is_busy:
+            self.lock.release()
+            reason = "a signal handler calls the backend while the same thread is in a dispatch of it"
+            fix = "note the signal, and dispatch when the call has returned; or acquire another backend for the handler"
+            raise DispatchFailed(reason, backend=self.backend, fix=fix)
 
     def _acquire_after_backoff(self) -> None:
         """Take the lock for a short dispatch while others want it too: sleep a little before queueing for it.
 
         A thread that queues for a lock is handed it when it is given back, also if it cannot run yet. If all queue,
         every dispatch waits for a switch of threads. A sleeping thread lets the others go on, for `LONGEST_BACKOFF`
-        seconds at most; then it queues, which makes the threads sleep that held the lock last. Where the
-        thread has the lock already, it dispatches in a signal handler, and does not wait for itself.
+        seconds at most; then it queues, which makes the threads sleep that held the lock last.
         """
-        if self.is_busy and self.lock.acquire(blocking=False):
+        if self.is_busy and self.lock.acquire(blocking=False):  # what else is busy would hold the lock
+            self._require_outermost()
             return
         end = time.monotonic() + LONGEST_BACKOFF
         try:
@@ -258,12 +267,19 @@ class Session:
             self.lock.release()
 
     def _locked_to_close(self, reason: str) -> bool:
-        """Take the lock, from other threads too if they wait for the device. Whether it was there in time."""
+        """Take the lock, from other threads too if they wait for the device.
+
+        Whether it was there in time; it is not for a signal handler within a dispatch.
+        """
         device = self.device
         if device is not None:
             stopped: BackendError = StaleHandle(f"backend {self.backend!r}", reason, fix="dispatch again")
             device.port.wait_limit.stopped = stopped
-        return self.lock.acquire(timeout=CLOSING)
+        if not self.lock.acquire(timeout=CLOSING):
+            return False
+        if self.is_busy:
+            self.lock.release()
+        return not self.is_busy
 
     def _close(self) -> None:
         """Free what every dispatcher holds, then the device itself."""
