@@ -181,7 +181,7 @@ def test_the_end_of_the_device_ends_it(backend: CpuBackend) -> None:
 
 
 def test_what_is_left_of_a_long_one_goes_to_the_threads(backend: CpuBackend, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every workgroup runs once, whoever runs it; and most calls after such a one go to the threads as a whole."""
+    """Every workgroup runs once, in one thread or another; and most calls that follow go to the threads as a whole."""
     done: list[int] = []
 
     def begin(launch: CallerLaunch) -> None:
