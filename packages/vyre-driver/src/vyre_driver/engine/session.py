@@ -75,9 +75,9 @@ class DeviceCache(Protocol):
 class Session:
     """The thread that holds `lock` may ask for the device; the first one that does opens it.
 
-    `lost` is why the device went away, if it did. Only the owner of the session closes it. `is_busy` is a hint that a
-    thread is in a dispatch, `queued` has an entry for each thread that waits for the lock after a backoff, `others` for
-    each that waits for it or runs without it. `caches` are all that hold memory of the device.
+    `lost` is why the device went away, if it did. Only the owner of the session closes it. `is_busy`: a thread is in a
+    dispatch, which without the lock is a hint. `queued` has an entry for each thread that waits for the lock after a
+    backoff, `others` for each that waits for it or runs without it. `caches` are all that hold memory of the device.
     """
 
     __slots__ = (
