@@ -19,7 +19,7 @@ from vyre_driver_cpu.caller import PASSED_OVER, CallerLaunch
 from vyre_foundation.text import parse
 
 ONE, MANY = DispatchConfig(grid_override=(1, 1, 1)), DispatchConfig(grid_override=(64, 1, 1))
-SPINNING = parse("""\
+SPINNING_TEXT = """\
 program spinning workgroup(64, 1, 1) {
   read n: u64[] @0;
   write out: u64[4096] @1;
@@ -28,17 +28,9 @@ program spinning workgroup(64, 1, 1) {
   for k in 0..n[0] { x = (x ^ k) * 7; }
   out[global_id.x] = x;
 }
-""")
-DIVERGING = parse("""\
-program diverging workgroup(64, 1, 1) {
-  read n: u64[] @0;
-  write out: u64[4096] @1;
-
-  var x = u64(global_id.x);
-  for k in 0..n[0] + u64(global_id.x) { x = (x ^ k) * 7; }
-  out[global_id.x] = x;
-}
-""")
+"""
+SPINNING = parse(SPINNING_TEXT)
+DIVERGING = parse(SPINNING_TEXT.replace("0..n[0]", "0..n[0] + u64(global_id.x)"))
 TRIPLING = parse("""\
 program tripling workgroup(1, 1, 1) {
   read n: u64[] @0;
@@ -184,8 +176,8 @@ def test_what_is_left_of_a_long_one_goes_to_the_threads(backend: CpuBackend, mon
     """Every workgroup runs once, in one thread or another; and most calls that follow go to the threads as a whole."""
     done: list[int] = []
 
-    def begin(launch: CallerLaunch) -> None:
-        right(launch)
+    def begin(launch: CallerLaunch, address: int) -> None:
+        right(launch, address)
         done.append(launch.done)
 
     right = CallerLaunch.begin

@@ -1,8 +1,9 @@
 """Launches in the calling thread that are not known to end soon: the interpreter is asked meanwhile whether to go on.
 
-The thread gives the interpreter's lock back. Every 20 milliseconds it takes the lock for a moment: then the interpreter
-handles signals, such as Ctrl-C, and what the launch is told to ask may raise an error, such as that of a deadline. An
-error ends the launch, and the call raises it. All of that is the interpreter's stable interface for extensions.
+The thread releases the interpreter's lock. Every 20 milliseconds it takes the lock for a moment: then the interpreter
+handles signals, such as Ctrl-C, and a function of the driver may raise an error, such as that of a device that another
+thread closes. An error ends the launch, and the call raises it. All functions of the interpreter that this needs belong
+to its stable interface for extensions.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ class CallerLaunch:
         self._call = ctypes.addressof(self._host), kernel, *places, arguments.total
         self._passed_over, self.done = 0, 0
 
-    def begin(self) -> None:
-        """Run workgroups."""
+    def begin(self, _address: int) -> None:
+        """Run workgroups. It is called as a kernel is, with the address of the arguments, and has that already."""
         if self._passed_over:
             self._passed_over, self.done = self._passed_over - 1, 0
             return

@@ -167,15 +167,7 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
             module.kernels[kernel](arguments.address)
             work.times = started, time.perf_counter_ns()
             return work
-        threads = pool()
-        job = threads.job(
-            module.addresses[kernel],
-            (arguments.slots_address, arguments.grid_address),
-            arguments.total,
-            threads.chunk(arguments.total, longest),
-            longest,
-        )
-        return self._order.submit(threads, PoolJobs.of(job), memories, (module, arguments), arguments.cancel)
+        return self._on_threads(module, kernel, arguments, memories, longest)
 
     def runner(
         self,
@@ -219,9 +211,15 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
         launch = CallerLaunch(module.addresses[kernel], arguments, asked, ends_here=module.queue == CALLER)
 
         def begin(values: Sequence[Any]) -> None:
-            run(values, lambda _: launch.begin())
-            if launch.done < arguments.total:
-                self._on_threads(module, kernel, arguments, launch.done, memories, longest, values)
+            run(values, launch.begin)
+            if launch.done == arguments.total:
+                return
+            work = self._on_threads(module, kernel, arguments, memories, longest, launch.done, values)
+            try:
+                self.wait(work)
+            except BaseException:
+                self.cancel(work)
+                raise
 
         return begin
 
@@ -230,23 +228,18 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
         module: Module,
         kernel: str,
         arguments: Arguments,
-        first: int,
         memories: Sequence[HostMemory],
         longest: float,
-        values: object,
-    ) -> None:
-        """Run the workgroups from `first` on, and wait. `values` live until they have ended."""
+        first: int = 0,
+        values: object = (),
+    ) -> Work:
+        """Give the workgroups from `first` on to the threads. `values` live until these have ended."""
         threads, total = pool(), arguments.total - first
         addresses = arguments.slots_address, arguments.grid_address
         chunk = threads.chunk(total, longest)
         job = threads.job(module.addresses[kernel], addresses, total, chunk, longest, first)
         uses = module, arguments, values
-        work = self._order.submit(threads, PoolJobs.of(job), memories, uses, arguments.cancel)
-        try:
-            self.wait(work)
-        except BaseException:
-            self.cancel(work)
-            raise
+        return self._order.submit(threads, PoolJobs.of(job), memories, uses, arguments.cancel)
 
     def record(self, enqueue: Callable[[], None]) -> Recording:
         self._recording = recording = Recording()

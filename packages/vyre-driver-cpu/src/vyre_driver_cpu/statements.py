@@ -80,7 +80,7 @@ def _end_unless(out: FunctionText, answer: str, otherwise: str) -> None:
 
 
 class Chunks:
-    """Iterations of a loop that is not printed in chunks are counted: `ask` asks after so many of them."""
+    """A countdown in a loop: every `size` iterations, `ask` prints the question whether the launch is to end."""
 
     def __init__(self, out: FunctionText, size: int) -> None:
         self._out, self._size = out, min(size, (1 << 32) - 1)
@@ -88,7 +88,7 @@ class Chunks:
         self._begin()
 
     def ask(self) -> None:
-        """In each iteration."""
+        """Count an iteration, and ask where none is left."""
         out = self._out
         end, later = out.name("end"), out.name("later")
         left = out.value(f"load i32, ptr {self._left}")

@@ -127,30 +127,9 @@ def backwards(call: Callable[[], object]) -> set[tuple[str, str]]:
     }
 
 
-FROM_HOST = [
-    "backend",
-    "dispatcher",
-    "session",
-    "launch_cache",
-    "launch_request",
-    "launch",
-    "transfer",
-    "buffer_pool",
-    "port",
-]
-COPIED = [
-    "backend",
-    "dispatcher",
-    "session",
-    "launch_cache",
-    "launch_request",
-    "launch",
-    "transfer",
-    "device",
-    "transfer",
-    "device",
-]
 RESIDENT = ["backend", "dispatcher", "session", "launch_cache", "launch_request", "launch", "port"]
+FROM_HOST = [*RESIDENT[:-1], "transfer", "buffer_pool", "port"]
+COPIED = [*RESIDENT[:-1], "transfer", "device", "transfer", "device"]
 
 
 def test_a_dispatch_enters_each_file_once(backend: EngineBackend) -> None:

@@ -196,7 +196,7 @@ def test_some_may_leave_after_the_last_barrier(case, check):
 
 
 def test_nothing_follows_a_part_that_all_leave(case, check):
-    """What it changes would be kept for later parts, which nobody who was here comes to."""
+    """Locals are saved for later phases only where an invocation can reach them: no store follows a return."""
     with program("part", 16, subgroup_size=4) as p:
         a, i, total = p.read("a", u32), p.global_id(0), p.var(1, u32)
         out = p.write("out", u32, 48)
