@@ -30,9 +30,13 @@ def functions_as_code(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def client() -> Iterator[Client]:
+    """Not Dask's default client: tests that do not ask for it behave the same before and after those that do."""
     environment = {"VYRE_CPU_THREADS": "1"}
     options: dict[str, Any] = {"dashboard_address": ":0", "env": environment, "silence_logs": False}
-    with LocalCluster(n_workers=2, threads_per_worker=1, **options) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, **options) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
         yield client
 
 

@@ -9,6 +9,7 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
+from distributed import Client
 
 import vyre_algorithms
 import vyre_distributed as vd
@@ -217,8 +218,17 @@ def test_what_does_not_fit_is_refused_before_anything_runs() -> None:
         vd.map_blocks(p.build(), x)
 
 
-def test_tasks_run_on_the_cluster(client) -> None:
+def test_tasks_run_on_the_cluster(client: Client) -> None:
     x = RANDOM.standard_normal(300_000, dtype=np.float32)
-    with dask.config.set(scheduler=client):
+    with client.as_current():
         found = vd.sum(da.from_array(x, chunks=50_000)).compute()
     assert found == vyre_algorithms.sum(x, backend="cpu")
+
+
+def test_chunks_that_dask_shuffles_between_workers(client: Client) -> None:
+    """On a cluster Dask exchanges chunks directly between workers where tasks would be too many."""
+    x = RANDOM.standard_normal((30, 700))
+    with client.as_current():
+        total = vd.sum(da.from_array(x, chunks=(30, 11)))
+        assert any("p2p" in layer for layer in total.dask.layers)
+        assert total.compute() == vyre_algorithms.sum(x, backend="cpu")

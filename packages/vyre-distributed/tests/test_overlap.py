@@ -135,7 +135,7 @@ def test_several_arrays_and_steps_of_the_first() -> None:
 def test_halos_on_the_cluster(client: Client) -> None:
     x = X.reshape(-1)
     found = vd.map_overlap(WEIGHTED[1], da.from_array(x, chunks=400), depth=2, boundary="periodic", steps=2)
-    with dask.config.set(scheduler=client):
+    with client.as_current():
         assert np.array_equal(found.compute(), found.compute(scheduler="synchronous"))
 
 

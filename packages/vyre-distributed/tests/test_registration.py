@@ -36,14 +36,14 @@ def test_it_is_chosen_by_name_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_current_client_is_used(client: Client) -> None:
-    connection = connect()
+    with client.as_current():
+        connection = connect()
     assert connection.client is client
     connection.close()
     assert client.status == "running"
 
 
 def test_the_scheduler_of_the_environment_is_used(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vyre_distributed.cluster.default_client", _no_client)
     monkeypatch.setenv("VYRE_DASK_SCHEDULER", client.scheduler.address)
     connection = connect()
     assert connection.client is not client
@@ -64,10 +64,6 @@ def test_a_worker_is_no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VYRE_DASK_BACKEND", "dask")
     with pytest.raises(InvalidSetting, match=r"expected a local backend\. Fix: name a backend of the worker's machine"):
         local_backend()
-
-
-def _no_client() -> Client:
-    raise ValueError("No clients found")
 
 
 def test_a_script_that_workers_would_run_again_is_told_so(tmp_path: Path) -> None:

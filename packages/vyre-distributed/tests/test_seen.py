@@ -19,7 +19,7 @@ from vyre_driver.testing.traces import require_trace_events
 
 def test_one_trace_of_all_workers(client: Client, tmp_path: Path) -> None:
     trace = Trace()
-    with vd.trace_workers(trace, client) as activity, dask.config.set(scheduler=client):
+    with vd.trace_workers(trace, client) as activity, client.as_current():
         backend = traced(DaskBackend(client), trace)
         assert dispatch(backend)
         vd.sum(da.ones(300_000, chunks=20_000, dtype=np.float32)).compute()
@@ -44,7 +44,7 @@ def test_one_trace_of_all_workers(client: Client, tmp_path: Path) -> None:
 
 
 def test_a_progress_bar_on_a_cluster(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
-    with dask.config.set(scheduler=client):
+    with client.as_current():
         total = vd.sum(da.ones(300_000, chunks=20_000, dtype=np.float32)).persist()
         progress(total, notebook=False)
         assert "100% Completed" in capsys.readouterr().out

@@ -25,7 +25,7 @@ def test_a_file_of_numpy(tmp_path: Path, client: Client) -> None:
     np.save(tmp_path / "x.npy", X.reshape(100, 200))
     chunked = vd.from_npy(tmp_path / "x.npy", chunks=(30, 200))
     assert (chunked.shape, chunked.dtype, chunked.chunks[0]) == ((100, 200), np.float32, (30, 30, 30, 10))
-    with dask.config.set(scheduler=client):
+    with client.as_current():
         assert vd.sum(chunked).compute() == vyre_algorithms.sum(X, backend="cpu")
         assert np.array_equal(chunked[5:7, 3:9].compute(), X.reshape(100, 200)[5:7, 3:9])
     np.save(tmp_path / "x.npy", X[::-1])
