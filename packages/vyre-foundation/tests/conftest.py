@@ -53,8 +53,8 @@ def seal() -> Seal:
 def instructions() -> Iterator[Callable[[Callable[[], Any]], int]]:
     """How many bytecode instructions a function runs: a measure of time that does not depend on the machine.
 
-    The garbage of tests before it is collected first: the callbacks of weak references are Python too, and the
-    100,000 nodes of another test's program would be counted here.
+    Nothing is collected meanwhile: the callbacks of weak references are Python too, and the 100,000 nodes of another
+    test's program would be counted here.
     """
 
     def count(function: Callable[[], Any]) -> int:
@@ -78,7 +78,6 @@ def instructions() -> Iterator[Callable[[Callable[[], Any]], int]]:
             sys.settrace(before)
         return total
 
-    gc.collect()
     gc.disable()
     yield count
     gc.enable()
