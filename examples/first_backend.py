@@ -6,15 +6,22 @@ import tempfile
 from itertools import product
 from pathlib import Path
 
-from vyre_driver import CDialect, Groups, c_casts, c_operators, print_unit
-from vyre_driver.backend.registration import Availability, BackendRegistration
-from vyre_driver.device.profile import DeviceProfile
-from vyre_driver.engine.backend import EngineBackend
-from vyre_driver.engine.port import DevicePort, SourceUnit
-from vyre_driver.errors import KernelCompileFailed
-from vyre_foundation.dtype import bool_, f32, i8, i16, i32, u8, u16, u32
-from vyre_foundation.ir.buffer import Access, Memory
-from vyre_foundation.ir.expr import IdKind
+from vyre_driver import (
+    Availability,
+    BackendRegistration,
+    CDialect,
+    DevicePort,
+    DeviceProfile,
+    EngineBackend,
+    Groups,
+    KernelCompileFailed,
+    SourceUnit,
+    c_casts,
+    c_operators,
+    print_unit,
+)
+from vyre_foundation import bool_, f32, i8, i16, i32, u8, u16, u32
+from vyre_foundation.ir import Access, IdKind, Memory
 
 # fmt: off
 REGISTERS, PATTERNS = (bool_, u32, i32, f32), (u32, i32, f32)
@@ -51,7 +58,7 @@ class FirstPort(DevicePort[ctypes.CDLL, ctypes.Array[ctypes.c_char], None]):
     def compile(self, unit, queue=0):
         with tempfile.TemporaryDirectory() as folder:
             library = str(Path(folder) / "kernels.so")
-            command = [*"cc -x c -std=gnu11 -O1 -ffp-contract=off -shared -fPIC -o".split(), library, "-"]
+            command = [*"cc -x c -std=c11 -O1 -ffp-contract=off -shared -fPIC -o".split(), library, "-"]
             done = subprocess.run(command, input=unit.text, capture_output=True, text=True)
             if done.returncode:
                 raise KernelCompileFailed("first", done.stderr, source=unit.text)

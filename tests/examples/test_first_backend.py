@@ -15,6 +15,8 @@ from vyre_conform.testing import cells, require
 from vyre_driver import VyreBackend
 from vyre_driver.testing.contract import BackendContract
 from vyre_driver.testing.witnesses import doubling
+from vyre_foundation.build import program
+from vyre_foundation.dtype import u32
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -45,11 +47,18 @@ def test_it_runs_a_program(opened: VyreBackend) -> None:
     assert np.array_equal(out, witness.inputs["x"] * 2)
 
 
+@pytest.mark.parametrize("name", ["group", "groups", "uint32_t", "asm", "unix"])
+def test_a_buffer_may_have_a_name_that_the_source_has(opened: VyreBackend, name: str) -> None:
+    with program("places", 4) as p:
+        p.write(name, u32, 8)[p.global_id(0)] = p.workgroup_id(0)
+    assert opened.dispatch_arrays(p.build(), {})[name].tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
+
+
 def test_it_passes_what_it_does_not_refuse(opened: VyreBackend) -> None:
     queries = (
-        "claims", "ops:add:dtype=u8,*", "ops:add:dtype=i64,*", "ops:add:dtype=f32,*", "ops:add:dtype=bf16,*",
-        "ops:div:dtype=i32,*", "ops:sqrt:dtype=f32,*", "casts:cast:source=f32*", "memory:lengths", "programs:sha256",
-        "barriers", "grid:two_phases", "subgroups:*:size=8,dtype=u32",
+        "claims", "names", "corpus:ids_3d:*", "ops:add:dtype=u8,*", "ops:add:dtype=i64,*", "ops:add:dtype=f32,*",
+        "ops:add:dtype=bf16,*", "ops:div:dtype=i32,*", "ops:sqrt:dtype=f32,*", "casts:cast:source=f32*",
+        "memory:lengths", "programs:sha256", "barriers", "grid:two_phases", "subgroups:*:size=8,dtype=u32",
     )  # fmt: skip
     found = [list(cells(query)) for query in queries]
     assert all(found)

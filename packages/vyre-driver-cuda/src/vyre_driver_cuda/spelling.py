@@ -251,12 +251,12 @@ _LIBRARY = """
 
 RESERVED = frozenset(
     """
-    alignas alignof and and_eq asm bitand bitor catch char16_t char32_t class compl const_cast constexpr decltype delete
+    alignas alignof and and_eq asm bitand bitor catch class compl const_cast constexpr decltype delete
     dynamic_cast explicit export friend mutable namespace new noexcept not not_eq nullptr operator or or_eq private
     protected public reinterpret_cast static_assert static_cast template this thread_local throw true try typeid
-    typename using virtual wchar_t xor xor_eq concept requires typeof
+    typename using virtual xor xor_eq concept requires typeof
     u8 u16 u32 u64 i8 i16 i32 i64 ull
-    threadIdx blockIdx blockDim gridDim warpSize cooperative_groups dim3 uint3 size_t ptrdiff_t clock_t nullptr_t std
+    threadIdx blockIdx blockDim gridDim warpSize cooperative_groups dim3 uint3 std
     uint ushort ulong NULL NAN INFINITY CHAR_BIT unix linux
     abs labs llabs min max umin umax llmin llmax ullmin ullmax isnan isinf isfinite signbit finite mulhi mul24 umul24
     saturate clock clock64 printf vprintf malloc free memcpy memset memmove assert abort exit trap rand main

@@ -223,7 +223,7 @@ SUBGROUPS = {
 RESERVED = frozenset(
     """
     global local constant private kernel __global __local __constant __private __kernel generic uniform pipe
-    half uchar ushort uint ulong size_t ptrdiff_t intptr_t uintptr_t event_t sampler_t image1d_t image2d_t image3d_t
+    half uchar ushort uint ulong
     read_only write_only read_write asm typeof NULL NAN INFINITY HUGE_VALF HUGE_VAL MAXFLOAT unix linux
     CLK_LOCAL_MEM_FENCE CLK_GLOBAL_MEM_FENCE
 

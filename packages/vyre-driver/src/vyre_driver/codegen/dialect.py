@@ -38,7 +38,8 @@ class CDialect:
 
     `language` is what source units call the language, by which dialects know it; empty if it takes no texts of theirs.
     `prelude` opens the text. `reserved` are words that no name of a program may become, nor one that begins with one of
-    `reserved_prefixes`. Words with capital letters are avoided in any case.
+    `reserved_prefixes`: what the prelude declares, and what the compiler knows beyond C. Keywords of C, words of
+    `types`, `ids` and `index_ids`, words with capital letters and words that end in ``_t`` are avoided in any case.
 
     `types` names every type of registers and memory: at least u8, u16, u32; a bool is a u8 in memory. `literals` spells
     the constants of every type that registers can hold: ``{0}`` is a decimal or hexadecimal number. A float

@@ -1,7 +1,7 @@
 """Names of a program as identifiers of C: readable, unique, and never a word that the target knows.
 
-No list has all macros of all compilers, so what could be one becomes another word: by custom that is whatever has a
-capital letter.
+No list has all macros and types of all compilers, so what could be one becomes another word: by custom a macro has a
+capital letter, and C and POSIX reserve names that end in ``_t`` for types.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Names:
         word = _OTHER.sub("_", name).lstrip("_")[:LONGEST] or "x"
         if word[0].isdigit():
             word = f"x{word}"
-        is_free = word not in self._used and not self._may_be_macro(word)
+        is_free = word not in self._used and not self._may_be_known(word)
         return self._take(word) if is_free else self._first_free(word, f"{word}_")
 
     def temporary(self) -> str:
@@ -49,8 +49,8 @@ class Names:
         """Names for a function of the unit: they avoid those of the unit, but not those of other functions."""
         return Names(frozenset(self._used), self._prefixes)
 
-    def _may_be_macro(self, word: str) -> bool:
-        return word != word.lower() or word.startswith(self._prefixes)
+    def _may_be_known(self, word: str) -> bool:
+        return word != word.lower() or word.endswith("_t") or word.startswith(self._prefixes)
 
     def _first_free(self, stem: str, choice: str) -> str:
         """`choice`, or `stem` with the next number that is free."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from vyre_driver.codegen.c.literals import spell, spell_element
@@ -28,7 +29,8 @@ def print_unit(lowered: Lowered, dialect: CDialect) -> SourceText:
     lines = Lines()
     for line in dialect.prelude.splitlines():
         lines.add(line)
-    names = Names(dialect.reserved | {text.entry for text in lowered.texts.values()}, dialect.reserved_prefixes)
+    entries_of_texts = {text.entry for text in lowered.texts.values()}
+    names = Names(dialect.reserved | _spelled(dialect) | entries_of_texts, dialect.reserved_prefixes)
     _print_texts(lowered, lines)
     texts = {**lowered.texts, **_print_functions(lowered, dialect, lines, names)}
     tables = _print_tables(lowered, dialect, lines, names)
@@ -36,6 +38,15 @@ def print_unit(lowered: Lowered, dialect: CDialect) -> SourceText:
     for entry, kernel in zip(entries, lowered.kernels, strict=True):
         _print_kernel(kernel, entry, dialect, lines, names.inner(), tables, texts)
     return SourceText("\n".join(lines.lines) + "\n", entries, tuple(lines.places))
+
+
+_WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
+
+
+def _spelled(dialect: CDialect) -> frozenset[str]:
+    """The words by which a dialect names types and coordinates."""
+    texts = (*dialect.types.values(), *dialect.ids.values(), *dialect.index_ids.values())
+    return frozenset(word for text in texts for word in _WORD.findall(text))
 
 
 def _print_texts(lowered: Lowered, lines: Lines) -> None:

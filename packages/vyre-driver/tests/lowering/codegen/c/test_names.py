@@ -28,6 +28,8 @@ from vyre_driver.codegen.c.names import C_WORDS, Names
         ("rowMajor", "rowMajor_"),
         ("ext_fast", "ext_fast_"),
         ("next_fast", "next_fast"),
+        ("int64_t", "int64_t_"),
+        ("at_top", "at_top"),
     ],
 )
 def test_names_become_words(name, expected):
