@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vyre_driver.engine.buffer_pool import padded_size, staggered
-from vyre_driver.errors import DeviceOutOfMemory
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -51,11 +50,7 @@ class ReadOnlyBytes:
 
 def allocate(size: int) -> HostMemory:
     """`size` bytes with unspecified contents, that begin at a line of the cache."""
-    try:
-        pooled = np.empty(padded_size(size), np.uint8)
-    except MemoryError as error:
-        raise DeviceOutOfMemory(size) from error
-    return HostMemory(staggered(pooled, size))
+    return HostMemory(staggered(np.empty(padded_size(size), np.uint8), size))
 
 
 def in_place(data: memoryview) -> HostBytes | ReadOnlyBytes | None:

@@ -19,7 +19,6 @@ import numpy as np
 import pyopencl as cl
 
 from vyre_driver.engine.buffer_pool import padded_size, staggered
-from vyre_driver.errors import DeviceOutOfMemory
 from vyre_driver_opencl import about
 
 if TYPE_CHECKING:
@@ -155,11 +154,7 @@ def allocate(context: cl.Context, sharing: Sharing, size: int) -> AnyMemory:
     """`size` bytes for the device, with unspecified contents."""
     if sharing is Sharing.NONE:
         return DeviceMemory(context, size)
-    try:
-        pooled = np.empty(padded_size(size), np.uint8)
-    except MemoryError as error:
-        raise DeviceOutOfMemory(size) from error
-    return HostMemory(context, sharing, staggered(pooled, size))
+    return HostMemory(context, sharing, staggered(np.empty(padded_size(size), np.uint8), size))
 
 
 def wrap(context: cl.Context, sharing: Sharing, foreign: object) -> HostMemory | None:

@@ -231,11 +231,17 @@ class Device:
         """`size` bytes of memory, at least one; when the device is full, caches are freed first."""
         size = max(1, size)
         try:
-            memory = self.port.allocate(size)
+            memory = self._memory(size)
         except DeviceOutOfMemory:
             self._reclaim()
-            memory = self.port.allocate(size)
+            memory = self._memory(size)
         return self._entered(Allocation(memory, size))
+
+    def _memory(self, size: int) -> Any:
+        try:
+            return self.port.allocate(size)
+        except MemoryError as error:
+            raise DeviceOutOfMemory(size) from error
 
     def _entered(self, allocation: Allocation) -> Allocation:
         self._live.add(allocation)

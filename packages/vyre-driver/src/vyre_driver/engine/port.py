@@ -213,7 +213,10 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
 
     @abstractmethod
     def allocate(self, size: int) -> MemoryT:
-        """`size` >= 1 bytes with unspecified contents, aligned for every type, or `DeviceOutOfMemory`."""
+        """`size` >= 1 bytes with unspecified contents, aligned for every type.
+
+        `DeviceOutOfMemory` if there are none; the engine translates a `MemoryError` of Python.
+        """
 
     @abstractmethod
     def fill(self, memory: MemoryT, byte: int, size: int) -> None:

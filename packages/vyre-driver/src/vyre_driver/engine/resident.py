@@ -29,7 +29,7 @@ from vyre_driver.backend.resources import (
 )
 from vyre_driver.backend.results import Inputs, Outputs, TimedDispatchResult, host_bytes
 from vyre_driver.engine.port import Allocation
-from vyre_driver.errors import InvalidInput, StaleHandle, UnsupportedFeature
+from vyre_driver.errors import DeviceOutOfMemory, InvalidInput, StaleHandle, UnsupportedFeature
 from vyre_driver.plan.launch import LaunchPlan
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.program import Program
@@ -465,7 +465,11 @@ class HostStore:
         self.generation = next_generation()
 
     def allocate(self, size: int) -> Allocation:
-        return Allocation(np.empty(max(1, size), np.uint8), max(1, size))
+        try:
+            memory = np.empty(max(1, size), np.uint8)
+        except MemoryError as error:
+            raise DeviceOutOfMemory(size) from error
+        return Allocation(memory, memory.nbytes)
 
     def fill(self, allocation: Allocation, byte: int, size: int) -> None:
         allocation.memory[:size] = byte

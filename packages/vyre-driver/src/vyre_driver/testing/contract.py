@@ -30,6 +30,7 @@ from vyre_driver.backend.results import Outputs
 from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.errors import (
     BackendError,
+    DeviceOutOfMemory,
     DispatchTimeout,
     InvalidInput,
     InvalidLaunch,
@@ -388,6 +389,13 @@ class BackendContract(ABC):
             with backend.allocate_resident(16) as scoped:
                 assert bytes(backend.download_resident(scoped)) == bytes(16)
             refused(StaleHandle, lambda: backend.download_resident(scoped))
+
+    def test_memory_that_a_device_does_not_have_is_refused(self) -> None:
+        """The error is typed, and what the device has is there afterwards."""
+        with self.backend() as backend:
+            possible(lambda: refused(DeviceOutOfMemory, lambda: backend.allocate_resident(1 << 50)))
+            resource = possible(lambda: backend.allocate_resident(16))
+            assert resource is None or bytes(backend.download_resident(resource)) == bytes(16)
 
     def test_resident_memory_is_memory(self) -> None:
         """Uploads in order, whatever overlaps, touches or is empty, beside an array of bytes."""
