@@ -38,7 +38,7 @@ from .backend.results import (
 )
 from .backend.typed import TypedDispatchExt as TypedDispatchExt
 from .codegen.c.unit import print_unit as print_unit
-from .codegen.dialect import CDialect as CDialect, SourceText as SourceText
+from .codegen.dialect import CDialect as CDialect, Marking as Marking, SourceText as SourceText
 from .codegen.lower import legalize as legalize
 from .codegen.operators import c_casts as c_casts, c_operators as c_operators
 from .compat import (
@@ -57,8 +57,13 @@ from .compat import (
     try_dispatch_param_words as try_dispatch_param_words,
     try_dispatch_param_words_into as try_dispatch_param_words_into,
 )
-from .device.profile import DeviceProfile as DeviceProfile, DeviceTimingQuality as DeviceTimingQuality
+from .device.profile import (
+    DeviceProfile as DeviceProfile,
+    DeviceTimingQuality as DeviceTimingQuality,
+    Extent as Extent,
+)
 from .engine.backend import EngineBackend as EngineBackend
+from .engine.pending import Ledger as Ledger
 from .engine.port import DevicePort as DevicePort, SourceUnit as SourceUnit
 from .errors import (
     BackendError as BackendError,
@@ -91,7 +96,7 @@ from .errors import (
 from .graph.nodes import Graph as Graph
 from .graph.record import GraphRecorder as GraphRecorder
 from .graph.wire import decode_graph as decode_graph
-from .legalization.lowered import Lowered as Lowered
+from .legalization.lowered import Kernel as Kernel, Lowered as Lowered
 from .legalization.target import (
     Arrangement as Arrangement,
     Groups as Groups,

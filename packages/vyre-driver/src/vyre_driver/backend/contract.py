@@ -85,7 +85,7 @@ class VyreBackend(TypedDispatchExt):
 
     @abstractmethod
     def dispatch(self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG) -> Outputs:
-        """Run `program`: one contiguous buffer for each input in binding order; fresh bytes for each output."""
+        """Run `program`: one contiguous buffer for each input in binding order; new memory for each output."""
 
     def dispatch_borrowed(self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG) -> Outputs:
         """As `dispatch`, with inputs that the caller keeps and may change once the call has returned."""
