@@ -39,7 +39,7 @@ def test_only_the_part_that_differs_fails() -> None:
     assert low.digests.got == low.digests.expected
     assert high.digests.got != high.digests.expected
     assert low.digests.launch == high.digests.launch == digests_of_launch(case().launch)[1]
-    assert (low.seconds, high.seconds) == (0.5, 0.5)
+    assert (low.seconds, high.seconds) == (0.25, 0.25)
 
 
 def test_what_is_in_no_part_is_in_no_cell() -> None:

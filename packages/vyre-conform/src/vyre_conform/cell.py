@@ -72,7 +72,7 @@ class Cell:
     differing: int = 0
     """How many elements differ."""
     seconds: float = 0.0
-    """What the launch took, all its repetitions and the way to the worker and back. Parts of one launch share it."""
+    """What the launch took, all its repetitions and the way to the worker and back; its parts share that equally."""
     digests: Digests = Digests()
     window: Window | None = None
     """Of an output with a wrong element."""

@@ -16,14 +16,14 @@ from vyre_conform.run import digest_of
 
 
 def judge(case: Case, verdict: Verdict, backend: str, outcome: Outcome, seconds: float = 0.0) -> list[Cell]:
-    """The cells of a case whose outcome is there."""
+    """The cells of a case whose outcome is there; `seconds` are those of its launch."""
     parts: tuple[OutputSlice | None, ...] = case.parts or (None,)
     program, launch = digests_of_launch(case.launch)
     cells = []
     for part in parts:
         cell = _cell(case, part, verdict, backend, outcome)
         digests = Digests(program, launch, *_digests(case.launch, part, verdict, outcome))
-        cells.append(replace(cell, seconds=seconds, digests=digests))
+        cells.append(replace(cell, seconds=seconds / len(parts), digests=digests))
     return cells
 
 
