@@ -82,6 +82,7 @@ def test_settings_that_mean_nothing_are_explained(monkeypatch: pytest.MonkeyPatc
     assert "got 'on', expected one of off, ro, rw" in result.output
 
 
+@pytest.mark.slow  # all spellings of all ops are compiled
 @pytest.mark.backend("opencl")
 def test_doctor_has_devices_prove_again_and_spellings_are_shown_with_their_times(
     monkeypatch: pytest.MonkeyPatch,
