@@ -17,6 +17,8 @@ from vyre_driver_cpu.launch import Arguments
 from vyre_driver_cpu.runtime import native
 
 FOREVER = (1 << 62) - 1
+ASKING_NS = 20_000_000
+"""Between two questions to the interpreter."""
 HANDING_OVER_NS = 30_000
 PASSED_OVER = 15
 """Calls that leave all of a launch to the threads after one that could not end it."""
@@ -39,6 +41,7 @@ class _Host(ctypes.Structure):
         ("state", ctypes.c_void_p),
         ("next", ctypes.c_int64),
         ("stop", ctypes.c_void_p),
+        ("interval", ctypes.c_int64),
     )
 
 
@@ -54,7 +57,7 @@ class CallerLaunch:
 
     def __init__(self, kernel: int, arguments: Arguments, asked: Callable[[], object], *, ends_here: bool) -> None:
         interface = {name: ctypes.cast(function, ctypes.c_void_p) for name, function in _INTERFACE.items()}
-        self._host = _Host(ask=native().addresses["ask"], callable=asked, **interface)
+        self._host = _Host(ask=native().addresses["ask"], callable=asked, interval=ASKING_NS, **interface)
         self._begin, self._ends_here = _begin(), ends_here
         places = arguments.slots_address, arguments.grid_address
         self._call = ctypes.addressof(self._host), kernel, *places, arguments.total

@@ -14,8 +14,8 @@
 %share = type { i64, i64 }
 ;              fn   args grid total chunk shares count users state began ended following most brief awaited first
 %job  = type { ptr, ptr, ptr, i64,  i64,  ptr,   i64,  i32,  i32,  i64,  i64,  ptr,      i32, i32,  i32,    i64 }
-;              ask  save restore signals call release callable state next stop
-%host = type { ptr, ptr, ptr,    ptr,    ptr, ptr,    ptr,     ptr,  i64, ptr }
+;              ask  save restore signals call release callable state next stop interval
+%host = type { ptr, ptr, ptr,    ptr,    ptr, ptr,    ptr,     ptr,  i64, ptr, i64 }
 ;              mutex       work        done        head tail stop heads polling
 %pool = type { [128 x i8], [128 x i8], [128 x i8], ptr, ptr, i32, i32,  i32 }
 
@@ -481,7 +481,9 @@ entry:
   %start = call i64 @now()
   %until = add i64 %start, %duration
   %next.at = getelementptr inbounds %host, ptr %host, i32 0, i32 8
-  %first.question = add i64 %start, 20000000
+  %interval.at = getelementptr inbounds %host, ptr %host, i32 0, i32 10
+  %interval = load i64, ptr %interval.at
+  %first.question = add i64 %start, %interval
   store i64 %first.question, ptr %next.at
   br label %round
 round:
@@ -507,7 +509,7 @@ end:
   ret i64 %following
 }
 
-; Whether a launch is to end, of which @begin runs workgroups. Every 20 milliseconds it takes the interpreter's lock, lets
+; Whether a launch is to end, of which @begin runs workgroups. Every %interval nanoseconds it takes the interpreter's lock, lets
 ; the interpreter handle signals, and calls what the host has given. An error of these ends the launch, and is left to the
 ; caller of @begin.
 define i32 @ask(ptr %host) {
@@ -520,7 +522,9 @@ entry:
 go.on:
   ret i32 0
 look:
-  %later = add i64 %time, 20000000
+  %interval.at = getelementptr inbounds %host, ptr %host, i32 0, i32 10
+  %interval = load i64, ptr %interval.at
+  %later = add i64 %time, %interval
   store i64 %later, ptr %next.at
   call void @take_lock(ptr %host)
   %signals.at = getelementptr inbounds %host, ptr %host, i32 0, i32 3
