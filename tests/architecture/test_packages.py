@@ -19,7 +19,7 @@ SIBLINGS = {
     "vyre-foundation":    set(),
     "vyre-math":          {"vyre-foundation"},
     "vyre-driver":        {"vyre-foundation"},
-    "vyre-algorithms":    {"vyre-foundation", "vyre-driver"},
+    "vyre-algorithms":    {"vyre-foundation", "vyre-math", "vyre-driver"},
     "vyre-reference":     {"vyre-foundation", "vyre-driver"},
     "vyre-driver-cpu":    {"vyre-foundation", "vyre-driver"},
     "vyre-driver-opencl": {"vyre-foundation", "vyre-driver"},

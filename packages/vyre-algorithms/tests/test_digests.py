@@ -57,6 +57,8 @@ CASES = {
     "kmeans": lambda b: va.kmeans(floats(1)[:300].reshape(100, 3), 4, 7, backend=b)[0],
     "pagerank": lambda b: va.pagerank(words(1)[:300] % 70, words(2)[:300] % 70, 80, backend=b),
     "threefry": lambda b: va.threefry(5, 999, backend=b),
+    "uniform": lambda b: va.uniform(5, 999, np.float64, backend=b),
+    "normal": lambda b: va.normal(5, 999, backend=b),
     "shuffle": lambda b: va.shuffle(np.arange(5000), 5, backend=b),
 }
 

@@ -26,7 +26,14 @@ from .matrix import (
 from .move import gather as gather, scatter as scatter
 from .networks import connected_components as connected_components, kmeans as kmeans, pagerank as pagerank
 from .patterns import find_all as find_all
-from .random import philox as philox, sample as sample, shuffle as shuffle, threefry as threefry
+from .random import (
+    normal as normal,
+    philox as philox,
+    sample as sample,
+    shuffle as shuffle,
+    threefry as threefry,
+    uniform as uniform,
+)
 from .reduce import (
     all as all,
     any as any,

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import pi, prod
 
 import numpy as np
 
-from vyre_algorithms.arguments import Array, Backend, array_of, count
+from vyre_algorithms.arguments import Array, Backend, array_of, as_dtype, count
 from vyre_algorithms.launches import launch, slots_beside, zeros_beside
 from vyre_algorithms.move import gather
 from vyre_algorithms.sorts import argsort
-from vyre_foundation import LengthOf, Program, ProgramBuilder, Value, program, u32
-from vyre_foundation.dtype import bool_
-from vyre_foundation.functions import mul_high, rotl
+from vyre_driver.errors import InvalidInput
+from vyre_foundation import DType, LengthOf, Program, ProgramBuilder, Value, constant, program, u32
+from vyre_foundation.dtype import bool_, f32, f64, u64
+from vyre_foundation.functions import mul_high, rotl, sqrt
+from vyre_math import cos, log, sin
 
 GROUP = 64
 PHILOX_FACTORS, PHILOX_STEPS = (0xD2511F53, 0xCD9E8D57), (0x9E3779B9, 0xBB67AE85)
@@ -37,7 +41,7 @@ def philox(key: int, size: int, /, *, counter: int = 0, backend: Backend = None)
     Raises:
         InvalidInput: An argument is out of range.
     """
-    return _words(_philox, key, size, counter, 4, backend)
+    return _made(PHILOX, key, size, counter, backend)
 
 
 def threefry(key: int, size: int, /, *, counter: int = 0, backend: Backend = None) -> Array:
@@ -56,7 +60,69 @@ def threefry(key: int, size: int, /, *, counter: int = 0, backend: Backend = Non
     Raises:
         InvalidInput: An argument is out of range.
     """
-    return _words(_threefry, key, size, counter, 2, backend)
+    return _made(THREEFRY, key, size, counter, backend)
+
+
+def uniform(
+    key: int,
+    shape: int | Sequence[int],
+    /,
+    dtype: object = f32,
+    *,
+    counter: int = 0,
+    backend: Backend = None,
+) -> Array:
+    """Make random numbers from 0 to 1, without 1, that are equally likely: multiples of 2**-24, or of 2**-53.
+
+    A number of f32 is made of the 24 high bits of a word of `philox`; one of f64 of the 53 high bits of two words, of
+    which the first is the low one.
+
+    Args:
+        key: As for `philox`.
+        shape: The lengths of the axes, or the length of one. The last axis varies fastest.
+        dtype: f32 or f64, or NumPy's type.
+        counter: As for `philox`: it rises by one for each four numbers of f32, for each two of f64.
+        backend: As for `vyre.run`.
+
+    Returns:
+        An array of `dtype`.
+
+    Raises:
+        InvalidInput: An argument is out of range, or `dtype` is another one.
+    """
+    return _shaped(_UNIFORM, key, shape, dtype, counter, backend)
+
+
+def normal(
+    key: int,
+    shape: int | Sequence[int],
+    /,
+    dtype: object = f32,
+    *,
+    counter: int = 0,
+    backend: Backend = None,
+) -> Array:
+    """Make random numbers of the normal distribution with the mean 0 and the variance 1 (Box and Muller, 1958).
+
+    Two neighbours are ``r * cos(a)`` and ``r * sin(a)`` with ``r = sqrt(-2 * log(u))``. For f32, with words v and w of
+    `philox` as f32, ``u = v * 2**-32 + 2**-33`` and ``a = w * c`` with c the f32 next to ``2π * 2**-32``. For f64, with
+    v and w the 53 high bits of two words each, ``u = (v + 1) * 2**-53`` and ``a = w * c`` with c the f64 next to
+    ``2π * 2**-53``. Each operation is rounded; the functions are those of `vyre_math`.
+
+    Args:
+        key: As for `philox`.
+        shape: The lengths of the axes, or the length of one. The last axis varies fastest.
+        dtype: f32 or f64, or NumPy's type.
+        counter: As for `philox`: it rises by one for each four numbers of f32, for each two of f64.
+        backend: As for `vyre.run`. Its device needs f64.
+
+    Returns:
+        An array of `dtype`.
+
+    Raises:
+        InvalidInput: An argument is out of range, or `dtype` is another one.
+    """
+    return _shaped(_NORMAL, key, shape, dtype, counter, backend)
 
 
 def shuffle(x: object, key: int, /, *, backend: Backend = None) -> Array:
@@ -75,7 +141,7 @@ def shuffle(x: object, key: int, /, *, backend: Backend = None) -> Array:
     """
     array = array_of(x)
     number = len(array)
-    words = _words(_philox, key, 2 * number, 0, 4, backend, array)
+    words = _made(PHILOX, key, 2 * number, 0, backend, array)
     return gather(array, argsort(words.view(np.uint64), backend=backend), backend=backend)
 
 
@@ -99,34 +165,62 @@ def sample(size: int, k: int, key: int, /, *, backend: Backend = None) -> Array:
     return argsort(words.view(np.uint64), backend=backend)[:number]
 
 
-Block = Callable[[ProgramBuilder, list[Value], list[Value]], list[Value]]
-"""The words of a block, from those of its counter and its key."""
+Words = list[Value]
 
 
-def _words(block: Block, key: int, size: int, counter: int, width: int, backend: Backend, model: Array = None) -> Array:
-    """Random words, in the memory where `model` is."""
-    number = count(size, "size")
+@dataclass(frozen=True, slots=True)
+class Generator:
+    """`block` makes `width` words of the `width` words of a counter and a key; `finish` makes elements of them."""
+
+    block: Callable[[ProgramBuilder, Words, Words], Words]
+    width: int
+    dtype: DType = u32
+    elements: int = 0
+    """Of a block, if they are not the words themselves."""
+    finish: Callable[[ProgramBuilder, Words], Words] | None = None
+
+
+def _shaped(
+    generators: Mapping[DType, Generator],
+    key: int,
+    shape: int | Sequence[int],
+    dtype: object,
+    counter: int,
+    backend: Backend,
+) -> Array:
+    """Random numbers of a type in a shape."""
+    given = as_dtype(dtype)
+    if given not in generators:
+        raise InvalidInput("dtype", needed="f32 or f64", got=str(given), fix="pass one of them, and convert")
+    lengths = tuple(count(n, "shape") for n in (shape if isinstance(shape, Sequence) else (shape,)))
+    return _made(generators[given], key, prod(lengths), counter, backend).reshape(lengths)
+
+
+def _made(generator: Generator, key: int, size: int, counter: int, backend: Backend, model: Array = None) -> Array:
+    """Random elements, in the memory where `model` is."""
+    number, width = count(size, "size"), generator.width
     if not number:
-        return zeros_beside(model, (0,), u32)
-    blocks = -(-number // width)
+        return zeros_beside(model, (0,), generator.dtype)
+    blocks = -(-number // (generator.elements or width))
     given = {
         "key": _little(count(key, "key", (1 << 64) - 1), 2),
         "counter": _little(count(counter, "counter", (1 << 32 * width) - 1), width),
         "blocks": slots_beside(model, blocks),
     }
-    return launch(_generator(block, width), given, -(-blocks // GROUP), backend)["words"][:number]
+    return launch(_program(generator), given, -(-blocks // GROUP), backend)["out"][:number]
 
 
 def _little(number: int, words: int) -> Array:
     return np.frombuffer(number.to_bytes(4 * words, "little"), np.uint32)
 
 
-@lru_cache(maxsize=4)
-def _generator(block: Block, width: int) -> Program:
-    with program("random_words", GROUP) as p:
+@lru_cache(maxsize=8)
+def _program(generator: Generator) -> Program:
+    width, elements = generator.width, generator.elements or generator.width
+    with program("random", GROUP) as p:
         key, counter = p.uniform("key", u32, 2), p.uniform("counter", u32, width)
         blocks = p.read("blocks", bool_)
-        words = p.write("words", u32, LengthOf("blocks", times=width))
+        out = p.write("out", generator.dtype, LengthOf("blocks", times=elements))
         i = p.global_id(0)
         here = [p.let(counter[0] + i)]
         carry = p.let(here[0] < i)
@@ -134,12 +228,15 @@ def _generator(block: Block, width: int) -> Program:
             here.append(p.let(counter[n] + carry.cast(u32)))
             carry = p.let(carry & (here[n] == 0))
         with p.if_(i < blocks.length):
-            for n, word in enumerate(block(p, here, [key[0], key[1]])):
-                words[i * width + n] = word
+            found = generator.block(p, here, [key[0], key[1]])
+            if generator.finish is not None:
+                found = generator.finish(p, found)
+            for n, element in enumerate(found):
+                out[i * elements + n] = element
     return p.build()
 
 
-def _philox(p: ProgramBuilder, counter: list[Value], key: list[Value]) -> list[Value]:
+def _philox(p: ProgramBuilder, counter: Words, key: Words) -> Words:
     for n in range(10):
         low = [p.let(counter[2 * m] * factor) for m, factor in enumerate(PHILOX_FACTORS)]
         high = [p.let(mul_high(counter[2 * m], factor)) for m, factor in enumerate(PHILOX_FACTORS)]
@@ -148,7 +245,7 @@ def _philox(p: ProgramBuilder, counter: list[Value], key: list[Value]) -> list[V
     return counter
 
 
-def _threefry(p: ProgramBuilder, counter: list[Value], key: list[Value]) -> list[Value]:
+def _threefry(p: ProgramBuilder, counter: Words, key: Words) -> Words:
     keys = [*key, p.let(key[0] ^ key[1] ^ THREEFRY_PARITY)]
     x, y = p.let(counter[0] + keys[0]), p.let(counter[1] + keys[1])
     for n in range(5):
@@ -157,3 +254,45 @@ def _threefry(p: ProgramBuilder, counter: list[Value], key: list[Value]) -> list
             y = p.let(rotl(y, rotation) ^ x)
         x, y = p.let(x + keys[(n + 1) % 3]), p.let(y + keys[(n + 2) % 3] + (n + 1))
     return [x, y]
+
+
+def _doubles(p: ProgramBuilder, words: Words) -> Words:
+    """The 53 high bits of each two words, as u64."""
+    pairs = zip(words[::2], words[1::2], strict=True)
+    return [p.let((low.cast(u64) | (high.cast(u64) << 32)) >> 11) for low, high in pairs]
+
+
+def _uniform32(p: ProgramBuilder, words: Words) -> Words:
+    return [(word >> 8).cast(f32) * 2.0**-24 for word in words]
+
+
+def _uniform64(p: ProgramBuilder, words: Words) -> Words:
+    return [bits.cast(f64) * 2.0**-53 for bits in _doubles(p, words)]
+
+
+def _normal32(p: ProgramBuilder, words: Words) -> Words:
+    found = []
+    for v, w in zip(words[::2], words[1::2], strict=True):
+        found += _box_muller(p, v.cast(f32) * 2.0**-32 + 2.0**-33, w.cast(f32) * constant(f32, 2 * pi * 2.0**-32))
+    return found
+
+
+def _normal64(p: ProgramBuilder, words: Words) -> Words:
+    v, w = _doubles(p, words)
+    return _box_muller(p, (v + 1).cast(f64) * 2.0**-53, w.cast(f64) * (2 * pi * 2.0**-53))
+
+
+def _box_muller(p: ProgramBuilder, share: Value, angle: Value) -> Words:
+    radius, angle = p.let(sqrt(-2.0 * log(share))), p.let(angle)
+    return [radius * cos(angle), radius * sin(angle)]
+
+
+PHILOX, THREEFRY = Generator(_philox, 4), Generator(_threefry, 2)
+_UNIFORM = {
+    f32: replace(PHILOX, dtype=f32, finish=_uniform32),
+    f64: replace(PHILOX, dtype=f64, elements=2, finish=_uniform64),
+}
+_NORMAL = {
+    f32: replace(PHILOX, dtype=f32, finish=_normal32),
+    f64: replace(PHILOX, dtype=f64, elements=2, finish=_normal64),
+}

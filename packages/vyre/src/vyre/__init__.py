@@ -104,6 +104,7 @@ _algorithms = [
     "matmul",
     "matrix_transpose",
     "mean",
+    "normal",
     "pagerank",
     "partition",
     "philox",
@@ -126,6 +127,7 @@ _algorithms = [
     "threefry",
     "top_k",
     "transpose",
+    "uniform",
     "unique",
     "unique_all",
 ]

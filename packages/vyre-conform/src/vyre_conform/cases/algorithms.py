@@ -23,7 +23,7 @@ from vyre_conform.address import address
 from vyre_conform.case import Exactly, Expected, Launch, Size, Spec, fixed
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.results import Inputs, Outputs
-from vyre_foundation.dtype import i32, u32
+from vyre_foundation.dtype import f64, i32, u32
 from vyre_foundation.errors import VyreError
 from vyre_foundation.ir.program import Program
 from vyre_reference.backend import ReferenceBackend
@@ -126,6 +126,9 @@ CALLS: dict[str, Call] = {
     "rfft":             lambda b: va.rfft(floats(128), backend=b),
     "philox":           lambda b: va.philox(7, FEW, backend=b),
     "threefry":         lambda b: va.threefry(7, FEW, backend=b),
+    "uniform":          lambda b: va.uniform(7, FEW, backend=b),
+    "normal":           lambda b: va.normal(7, FEW, backend=b),
+    "normal_f64":       lambda b: va.normal(7, FEW, f64, backend=b),
     "shuffle":          lambda b: va.shuffle(words(FEW), 3, backend=b),
     "sha256":           lambda b: va.sha256([b"", b"abc", bytes(200)], backend=b),
     "blake3":           lambda b: va.blake3([b"", b"abc", bytes(3000)], backend=b),

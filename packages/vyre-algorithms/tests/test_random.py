@@ -1,0 +1,106 @@
+"""Random numbers of distributions: each operation of their definition, rounded by NumPy and mpmath."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import mpmath
+import numpy as np
+import pytest
+import scipy.stats
+
+import vyre_algorithms as va
+from vyre_algorithms import random
+from vyre_driver import InvalidInput
+from vyre_foundation import f32
+
+SIZES = [0, 1, 3, 4, 5, 300]
+F32 = np.float32
+
+
+def doubles(key: int, count: int, counter: int = 0) -> np.ndarray:
+    return va.philox(key, 2 * count, counter=counter, backend="reference").view("<u8") >> np.uint64(11)
+
+
+def rounded(function: str, x: np.ndarray) -> np.ndarray:
+    """The float32 next to the true value."""
+    with mpmath.workprec(120):
+        return np.array([F32(float(mpmath.mpf(getattr(mpmath, function)(mpmath.mpf(float(v)))))) for v in x], F32)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_uniform_numbers_are_the_high_bits(backend: str, size: int) -> None:
+    words = va.philox(9, size, counter=5, backend="reference")
+    found = va.uniform(9, size, counter=5, backend=backend)
+    assert found.dtype == np.float32
+    assert np.array_equal(found, np.ldexp((words >> 8).astype(F32), -24))
+    found = va.uniform(9, size, np.float64, counter=5, backend=backend)
+    assert np.array_equal(found, np.ldexp(doubles(9, size, 5).astype(float), -53))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_normal_numbers_of_float32_are_what_is_defined(backend: str, size: int) -> None:
+    v, w = va.philox(9, size + size % 2, counter=5, backend="reference").astype(F32).reshape(-1, 2).T
+    radius = np.sqrt(F32(-2) * rounded("log", v * F32(2**-32) + F32(2**-33)))
+    angle = w * F32(2 * np.pi * 2**-32)
+    expected = np.stack([radius * rounded("cos", angle), radius * rounded("sin", angle)], 1).reshape(-1)[:size]
+    assert va.normal(9, size, counter=5, backend=backend).tobytes() == expected.tobytes()
+
+
+def test_normal_numbers_of_float64_are_close_to_what_is_defined(backend: str) -> None:
+    v, w = doubles(9, 300).reshape(-1, 2).T
+    with mpmath.workprec(120):
+        expected = [
+            mpmath.sqrt(-2 * mpmath.log(mpmath.ldexp(int(a) + 1, -53)))
+            * part(mpmath.ldexp(2 * mpmath.pi * int(b), -53))
+            for a, b in zip(v, w, strict=True)
+            for part in (mpmath.cos, mpmath.sin)
+        ]
+    np.testing.assert_allclose(
+        va.normal(9, 300, np.float64, backend=backend), np.array(expected, float), rtol=0, atol=4e-15
+    )
+
+
+def test_the_ends_of_words_are_numbers(backend: str) -> None:
+    """The greatest word is no 1, and no word has an infinite logarithm."""
+    for word, uniform, radius in ((0, 0.0, math.sqrt(66 * math.log(2))), (0xFFFF_FFFF, 1 - 2**-24, 0.0)):
+        ends = random.Generator(lambda p, counter, key, word=word: [p.let(counter[0] | word) for _ in counter], 4)
+        given = {"key": 0, "size": 4, "counter": 0, "backend": backend}
+        found = random._made(replace(ends, dtype=f32, finish=random._uniform32), **given)
+        assert found.tolist() == [uniform] * 4
+        found = random._made(replace(ends, dtype=f32, finish=random._normal32), **given)
+        assert np.abs(found).max() == pytest.approx(radius, rel=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_they_have_their_distribution(dtype: type) -> None:
+    size = 1 << 16
+    assert scipy.stats.kstest(va.uniform(3, size, dtype), "uniform").pvalue > 0.001
+    found = va.normal(3, size, dtype)
+    assert scipy.stats.kstest(found, "norm").pvalue > 0.001
+    assert abs(scipy.stats.pearsonr(found[::2], found[1::2]).statistic) < 0.02
+
+
+@pytest.mark.parametrize("draw", [va.uniform, va.normal])
+def test_any_part_can_be_made_alone_and_shapes_are_filled_in_order(draw, backend: str) -> None:
+    whole = draw(7, 96, backend=backend)
+    assert np.array_equal(draw(7, (3, 4), counter=10, backend=backend), whole[40:52].reshape(3, 4))
+    assert draw(7, (2, 0, 3), backend=backend).shape == (2, 0, 3)
+    assert draw(7, (), backend=backend).shape == ()
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: va.uniform(1, 4, np.int32), "argument 'dtype': got i32, expected f32 or f64. Fix: "),
+        (lambda: va.normal(1, 4, np.float16), "argument 'dtype': got f16, expected f32 or f64. Fix: "),
+        (lambda: va.normal(1, (4, -1)), "argument 'shape': got -1, expected 0"),
+        (lambda: va.uniform(1, (1 << 16, 1 << 16)), "argument 'size': got 4294967296, expected 0"),
+        (lambda: va.uniform(-1, 4), "argument 'key': got -1, expected 0"),
+    ],
+)
+def test_what_is_refused(call, said: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        call()
+    assert said in str(caught.value)
