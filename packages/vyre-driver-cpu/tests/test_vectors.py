@@ -19,7 +19,8 @@ from vyre_driver_cpu.lanes import VectorLanes
 from vyre_driver_cpu.printer import print_module
 from vyre_driver_cpu.rows import write_out_rows
 from vyre_driver_cpu.spelling import spellings
-from vyre_foundation.dtype import u32, u64
+from vyre_foundation.build import program
+from vyre_foundation.dtype import f32, u32, u64
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Load, Local, literal
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import For, If, Let
@@ -837,3 +838,18 @@ define void @f(ptr %p, <{lanes} x i{truncated}> %x) {{
     whole = "vmovss" if truncated == 32 else "vmovlps"
     assert whole in assembly(text, named("x86-64-v4"))
     assert whole not in assembly(text, named("x86-64-v3"))
+
+
+@pytest.mark.parametrize("model", ["x86-64-v4", "znver4"])
+@pytest.mark.parametrize("rows", [3, 4, 12, 20])
+def test_vectors_of_which_one_half_is_left_out_are_compiled(model: str, rows: int) -> None:
+    """For Zen 4, LLVM 22 ends the process where it knows of a gather that the other half is all that is needed."""
+    with program("sums", workgroup_size=(1, rows)) as p:
+        x = p.read("x", u64)
+        out = p.write("out", u64, like=x)
+        i = p.let(p.workgroup_id(0) * rows + p.local_id(1))
+        both = [p.let(x[2 * i + n]) for n in (0, 1)]
+        (a, b), (c, d) = ([(word >> n).cast(u32).bitcast(f32) for n in (0, 32)] for word in both)
+        for n, (low, high) in enumerate(((a + c, b + d), (a - c, b - d))):
+            out[2 * i + n] = low.bitcast(u32).cast(u64) | (high.bitcast(u32).cast(u64) << 32)
+    assert "vaddps" in assembly(_text(p.build()), replace(named("x86-64-v4"), model=model))

@@ -42,7 +42,7 @@ def optimized(text: str, cpu: Cpu, level: int = LEVEL) -> llvm.ModuleRef:
         _optimize_locally(module, target)
     else:
         _optimize(module, target, level)
-    return _unknown_counts(module) if cpu.is_x86 else _fenced(module)
+    return _unknown_masks(_unknown_counts(module)) if cpu.is_x86 else _fenced(module)
 
 
 def _optimize(module: llvm.ModuleRef, target: llvm.TargetMachine, level: int) -> None:
@@ -97,6 +97,38 @@ def _unknown_counts(module: llvm.ModuleRef) -> llvm.ModuleRef:
         return _UNKNOWN.format(name, narrow, type, lanes, counts) + before + name + behind
 
     text, found = _ROTATED.subn(hidden, str(module))
+    return llvm.parse_assembly(text) if found else module
+
+
+_MASKED = re.compile(
+    r"^( *.*\bcall .*@llvm\.masked\.(?:gather|scatter)\..*)<(\d+) x i1> (<i1 [^>]*i1 false[^>]*>)(.*)$",
+    re.MULTILINE,
+)
+_ACTIVE = """\
+  {0}.bits = load i64, ptr @every_bit
+  {0}.some = {3} i64 {0}.bits to i{1}
+  {0}.each = bitcast i{1} {0}.some to <{1} x i1>
+  {0} = and <{1} x i1> {0}.each, {2}
+"""
+
+
+def _unknown_masks(module: llvm.ModuleRef) -> llvm.ModuleRef:
+    """The module, of which the code generator does not know which lanes gathers and scatters leave out.
+
+    Where half of them is left out, LLVM 22 computes vectors of the other half, and ends the process where it knows no
+    instruction that extends their integers.
+    """
+    each = ("llvm.masked.gather", "llvm.masked.scatter")
+    if not any(function.name.startswith(each) for function in module.functions):
+        return module
+    number = count()
+
+    def hidden(match: re.Match[str]) -> str:
+        before, lanes, mask, behind = match.groups()
+        name, narrow = f"%active{next(number)}", "bitcast" if lanes == "64" else "trunc"
+        return f"{_ACTIVE.format(name, lanes, mask, narrow)}{before}<{lanes} x i1> {name}{behind}"
+
+    text, found = _MASKED.subn(hidden, str(module))
     return llvm.parse_assembly(text) if found else module
 
 

@@ -466,7 +466,7 @@ def _vectors_of(parent: StatementPrinter, loop: For) -> LoopVectors | None:
     if loop.start.dtype is not u32 or loop.step != 1 or not _can_mask(loop, stmts, nodes):
         return None
     of = partial(VectorLanes, loop, lets=scope.lets, mutable=parent.mutable, bounds=scope.bounds)
-    lanes = of(_width(scope, stmts, nodes))
+    lanes = of(_width(scope, loop, stmts, nodes))
     inner = [s for s in stmts if isinstance(s, For)]
 
     def fits(lanes: VectorLanes) -> bool:
@@ -542,13 +542,14 @@ def _are_apart(stmts: tuple[Stmt, ...], nodes: list[Expr], lanes: VectorLanes) -
     return True
 
 
-def _width(scope: FunctionScope, stmts: tuple[Stmt, ...], nodes: list[Expr]) -> int:
-    """The lanes of a register."""
+def _width(scope: FunctionScope, loop: For, stmts: tuple[Stmt, ...], nodes: list[Expr]) -> int:
+    """The lanes of a register, or fewer if the loop has fewer iterations."""
     variables = [s.value.dtype for s in stmts if isinstance(s, Var)]
     elements = [node.dtype for node in nodes if isinstance(node, Load)] + [
         s.buffer.dtype for s in stmts if isinstance(s, (Store, Atomic))
     ]
-    return scope.spellings.vector_bits // max([32, *(t.bits for t in (*variables, *elements))])
+    width = scope.spellings.vector_bits // max([32, *(t.bits for t in (*variables, *elements))])
+    return min(width, max(2, 1 << (scope.bounds.of(loop.stop) - 1).bit_length()))
 
 
 def _wider(scope: FunctionScope, loop: For, stmts: tuple[Stmt, ...], lanes: VectorLanes) -> int:
