@@ -72,7 +72,7 @@ def test_stencils(backend, boundary, padding):
     same(va.stencil(x, blur, boundary=boundary, backend=backend), wanted)
 
 
-@pytest.mark.parametrize("length", [1, 2, 4, 8, 64, 512, 3, 5, 12, 100])
+@pytest.mark.parametrize("length", [1, 2, 4, 8, 64, 512, 2048, 4096, 3, 5, 12, 100, 1500])
 @pytest.mark.parametrize("dtype", ["c8", "c16"])
 def test_transforms(length, dtype):
     random = np.random.default_rng(length)
@@ -93,6 +93,20 @@ def test_the_same_bits_everywhere(backend, length):
     x = data("f4", (2, length)) + 1j * data("f4", (2, length), seed=3)
     same(va.fft(x.astype("c8"), backend=backend), va.fft(x.astype("c8"), backend="cpu"))
     same(va.ifft(x, backend=backend), va.ifft(x, backend="cpu"))
+
+
+@pytest.mark.parametrize("dtype", ["c8", "c16"])
+@pytest.mark.parametrize(
+    "bits", [3, 7, 10, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2, 4, 5, 6, 8, 9, 11))]
+)
+def test_a_launch_for_all_passes_gives_the_bits_of_passes(bits, dtype, monkeypatch):
+    for rows in (1, 70):
+        x = (data("f4", (rows, 1 << bits)) + 1j * data("f4", (rows, 1 << bits), seed=3)).astype(dtype)
+        found = [transform(x, backend="cpu") for transform in (va.fft, va.ifft)]
+        with monkeypatch.context() as patch:
+            patch.setattr(spectra, "SHORT_BYTES", 0)
+            for short, transform in zip(found, (va.fft, va.ifft), strict=True):
+                same(short, transform(x, backend="cpu"))
 
 
 def test_a_transform_near_the_exact_one():

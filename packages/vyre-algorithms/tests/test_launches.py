@@ -30,7 +30,7 @@ DISPATCHES = {
     "bincount": (1, lambda on: va.bincount(words & 255, **on)),
     "histogram": (1, lambda on: va.histogram(floats, 64, **on)),
     "matmul": (1, lambda on: va.matmul(matrix, matrix, **on)),
-    "fft": (3, lambda on: va.fft(floats.astype(np.complex64), **on)),
+    "fft": (1, lambda on: va.fft(floats.astype(np.complex64), **on)),
     "scan of rows": (1, lambda on: va.scan(matrix, dtype=np.float64, **on)),
 }
 

@@ -11,7 +11,7 @@ and one of radix 2 at the end if a factor 2 is left. Roots of unity are rounded 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache
 
@@ -25,6 +25,8 @@ from vyre_foundation import Array as Buffer, DType, LengthOf, Program, ProgramBu
 from vyre_foundation.dtype import bool_, f32, f64, u64
 
 GROUP, LANES = 64, 16
+SHORT_BYTES = 1 << 14
+"""Rows of at most this size are transformed by one launch, in the memory of a workgroup: every device has that much."""
 Doubles = npt.NDArray[np.float64]
 Number = tuple[Value, Value]
 """The real and the imaginary part."""
@@ -132,10 +134,7 @@ def _along(x: object, axis: int, is_inverse: bool, backend: Backend) -> Array:
 def _record_transform(graph: Recorder, dtype: DType, length: int, rows: int, is_inverse: bool) -> None:
     x = graph.input("x", _memory(dtype), _elements(dtype) * length * rows)
     if length & (length - 1) == 0:
-        found = _record_passes(graph, x, dtype, length, rows, is_inverse)
-        if is_inverse:
-            found = _record(graph, _scaled(dtype), {"x": found, "shape": words(length, 0)}, length * rows)["y"]
-        graph.output("y", found)
+        graph.output("y", _record_passes(graph, x, dtype, length, rows, is_inverse, is_divided=is_inverse))
         return
     wide = 1 << (2 * length - 1).bit_length()
     chirp = constants(graph, chirp_table, length, dtype)
@@ -162,25 +161,75 @@ def _record(graph: Recorder, made: Program, given: dict[str, object], invocation
     return graph.dispatch(made, given, config=with_grid(-(-invocations // GROUP)))
 
 
-def _record_passes(graph: Recorder, x: Range, dtype: DType, length: int, rows: int, is_inverse: bool) -> Range:
-    """The transform of rows whose length is a power of two, without the division of the inverse."""
+def _record_passes(
+    graph: Recorder, x: Range, dtype: DType, length: int, rows: int, is_inverse: bool, *, is_divided: bool = False
+) -> Range:
+    """The transform of rows whose length is a power of two; with `is_divided`, divided by the length."""
     roots = constants(graph, root_table, length, dtype)
-    bits, log_stride = length.bit_length() - 1, 0
-    while log_stride < bits:
-        left = bits - log_stride
+    bits = length.bit_length() - 1
+    if 2 * length * dtype.size <= SHORT_BYTES:
+        group = max(1, GROUP // _lanes(bits)) if rows > 1 else 1
+        made = _short(dtype, bits, group, is_inverse, is_divided)
+        config = with_grid(-(-rows // group))
+        return graph.dispatch(made, {"x": x, "roots": roots}, config=config)["y"]
+    log_stride = 0
+    for log_radix in _radices(bits):
         given = {"x": x, "roots": roots, "shape": words(bits, log_stride)}
-        if left >= 4 and (bits >= 8 or not log_stride):
-            log_radix, made = 4, _pass16(dtype, is_inverse, not log_stride)
-        elif left >= 2:
-            log_radix, made = 2, _pass4(dtype, is_inverse)
-        else:
-            log_radix, made = 1, _pass2(dtype)
+        match log_radix:
+            case 4:
+                made = _pass16(dtype, is_inverse, not log_stride)
+            case 2:
+                made = _pass4(dtype, is_inverse)
+            case _:
+                made = _pass2(dtype)
         x = _record(graph, made, given, length * rows >> log_radix)["y"]
         log_stride += log_radix
+    if is_divided:
+        x = _record(graph, _scaled(dtype), {"x": x, "shape": words(length, 0)}, length * rows)["y"]
     return x
 
 
+def _lanes(bits: int) -> int:
+    """The invocations of a short row: each has 16 numbers of it, if there are so many."""
+    return 1 << max(bits - 4, 0)
+
+
 # ── the programs ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@lru_cache(maxsize=64)
+def _short(dtype: DType, bits: int, rows: int, is_inverse: bool, is_divided: bool) -> Program:
+    """All passes over `rows` rows by a workgroup, from one array of its memory to another."""
+    length, lanes, radices = 1 << bits, _lanes(bits), _radices(bits)
+    with program("fft_short", (lanes, rows)) as p:
+        x, roots = p.read("x", _memory(dtype)), p.read("roots", _memory(dtype))
+        y = p.write("y", _memory(dtype), like=x)
+        lane, here = p.local_id(0), p.let(p.local_id(1) << bits)
+        row = p.let((p.workgroup_id(0) * rows << bits) + here)
+        size = rows * length * _elements(dtype)
+        between = [p.workgroup(f"between{n}", _memory(dtype), size) for n in range(min(2, len(radices) - 1))]
+        source, start, log_stride = x, row, 0
+        for number, log_radix in enumerate(radices):
+            is_last = number == len(radices) - 1
+            target, place = (y, row) if is_last else (between[number % 2], here)
+            for share in range(length // lanes >> log_radix):
+                at = p.let(lane + share * lanes)
+                n = p.let((at >> log_stride) << log_stride)
+                step = length >> log_radix
+                first = p.let(place + (at - n) + (n << log_radix))
+                load = _loader(p, source, start + at, step)
+                for m, (real, imaginary) in _RADIX[log_radix](p, load, roots, n, step, is_inverse):
+                    value = (real / length, imaginary / length) if is_last and is_divided else (real, imaginary)
+                    _store(target, first + (m << log_stride), value)
+            if not is_last:
+                p.barrier()
+            source, start, log_stride = target, place, log_stride + log_radix
+    return p.build()
+
+
+def _radices(bits: int) -> list[int]:
+    """The logarithms of the radices of passes: as many of 16 as there can be, one of 4, and one of 2."""
+    return [4] * (bits // 4) + [n for n in (2, 1) if bits & n]
 
 
 @lru_cache(maxsize=4)
@@ -195,20 +244,16 @@ def _pass4(dtype: DType, is_inverse: bool) -> Program:
         n = p.let((at >> log_stride) << log_stride)
         one = p.let(1, u32)
         step = p.let(one << quarter)
-        given = [_load(p, x, row + at + m * step) for m in range(4)]
-        factors = [_root(p, roots, n * m, is_inverse) for m in range(1, 4)]
+        numbers = _radix4(p, _loader(p, x, row + at, step), roots, n, step, is_inverse)
         target = p.let(row + (at - n) + (n << 2))
-        for m, value in enumerate(_butterfly(p, given, factors, is_inverse)):
-            _store(y, target + (one << log_stride) * m, value)
+        for m, number in numbers:
+            _store(y, target + (one << log_stride) * m, number)
     return p.build()
 
 
 @lru_cache(maxsize=8)
 def _pass16(dtype: DType, is_inverse: bool, is_first: bool) -> Program:
-    """Two passes of radix 4 with what is between them in registers.
-
-    Behind the first two passes, 16 neighbours in x have the same roots.
-    """
+    """Two passes of radix 4. Behind the first two passes, 16 neighbours in x have the same roots."""
     with program("fft_pass16", (LANES, GROUP // LANES)) as p:
         x, roots, shape = p.read("x", _memory(dtype)), p.read("roots", _memory(dtype)), p.uniform("shape", u32, 2)
         y = p.write("y", _memory(dtype), like=x)
@@ -224,17 +269,53 @@ def _pass16(dtype: DType, is_inverse: bool, is_first: bool) -> Program:
             row, at = p.let((start >> sixteenth) << bits), p.let(start & (step - 1))
             n = p.let((at >> log_stride) << log_stride)
             at = p.let(at + lane)
-        between: list[list[Number]] = []
-        for k in range(4):
-            given = [_load(p, x, row + at + (k + 4 * m) * step) for m in range(4)]
-            factors = [_root(p, roots, (n + k * step) * m, is_inverse) for m in range(1, 4)]
-            between.append(_butterfly(p, given, factors, is_inverse))
-        factors = [_root(p, roots, 4 * n * m, is_inverse) for m in range(1, 4)]
+        numbers = _radix16(p, _loader(p, x, row + at, step), roots, n, step, is_inverse)
         target = p.let(row + (at - n) + (n << 4))
-        for m, column in enumerate(zip(*between, strict=True)):
-            for k, value in enumerate(_butterfly(p, column, factors, is_inverse)):
-                _store(y, target + stride * (m + 4 * k), value)
+        for m, number in numbers:
+            _store(y, target + stride * m, number)
     return p.build()
+
+
+Loader = Callable[[int], Number]
+"""Loads one of the numbers of a butterfly."""
+Numbered = list[tuple[int, Number]]
+"""What becomes of them, each with its number among neighbours that are a stride apart."""
+
+
+def _loader(p: ProgramBuilder, parts: Buffer, first: Value, step: Value | int) -> Loader:
+    """The numbers of a butterfly are `step` apart."""
+    return lambda m: _load(p, parts, first + m * step)
+
+
+def _radix16(p: ProgramBuilder, load: Loader, roots: Buffer, n: Value, step: Value | int, is_inverse: bool) -> Numbered:
+    """Two passes of radix 4 with what is between them in registers."""
+    between: list[list[Number]] = []
+    for k in range(4):
+        given = [load(k + 4 * m) for m in range(4)]
+        factors = [_root(p, roots, (n + k * step) * m, is_inverse) for m in range(1, 4)]
+        between.append(_butterfly(p, given, factors, is_inverse))
+    factors = [_root(p, roots, 4 * n * m, is_inverse) for m in range(1, 4)]
+    return [
+        (m + 4 * k, number)
+        for m, column in enumerate(zip(*between, strict=True))
+        for k, number in enumerate(_butterfly(p, column, factors, is_inverse))
+    ]
+
+
+def _radix4(p: ProgramBuilder, load: Loader, roots: Buffer, n: Value, step: Value | int, is_inverse: bool) -> Numbered:
+    given = [load(m) for m in range(4)]
+    factors = [_root(p, roots, n * m, is_inverse) for m in range(1, 4)]
+    return list(enumerate(_butterfly(p, given, factors, is_inverse)))
+
+
+def _radix2(p: ProgramBuilder, load: Loader, roots: Buffer, n: Value, step: Value | int, is_inverse: bool) -> Numbered:
+    """The last pass, whose roots are 1."""
+    a, b = load(0), load(1)
+    return [(0, _sum(p, a, b)), (1, _difference(p, a, b))]
+
+
+_RADIX = {4: _radix16, 2: _radix4, 1: _radix2}
+"""By the logarithm."""
 
 
 def _butterfly(p: ProgramBuilder, given: Sequence[Number], factors: Sequence[Number], is_inverse: bool) -> list[Number]:
