@@ -30,7 +30,7 @@ from vyre_driver.tune.programs import Tuning, tune_program
 from vyre_driver.tune.routing import backend_for_launch
 from vyre_foundation import Program
 from vyre_foundation.ir.expr import Id, IdKind
-from vyre_foundation.ir.shapes import LAUNCH_SHAPE
+from vyre_foundation.ir.shapes import LAUNCH_SHAPE, on_axes
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -80,9 +80,9 @@ def run(
     held = backend_of(named.values())
     if held is not None:
         opened = _profiled(held if backend is None else backend_for(backend), options)
-        return shaped_results(program, named, dispatch_device_arrays(opened, program, named, options))
+        return shaped_results(program, named, options, dispatch_device_arrays(opened, program, named, options))
     opened = _profiled(backend_for_launch(backend, program, named, options), options)
-    return shaped_results(program, named, opened.dispatch_arrays(program, named, options))
+    return shaped_results(program, named, options, opened.dispatch_arrays(program, named, options))
 
 
 def tune(
@@ -121,7 +121,11 @@ def tune(
     """
     program = required_program(program)
     named, options = launch_of(program, inputs, arrays, config, invocations)
-    return tune_program(program, on_host(named), backend=backend, config=options, workgroup_sizes=workgroup_sizes)
+    sizes = None if workgroup_sizes is None else tuple(workgroup_sizes)
+    for size in sizes or ():  # a size that the shape of the launch does not have the axes of is refused
+        sized = (DEFAULT_CONFIG if config is None else config).replace(workgroup_override=size)
+        launch_of(program, inputs, arrays, sized, invocations)
+    return tune_program(program, on_host(named), backend=backend, config=options, workgroup_sizes=sizes)
 
 
 def check(
@@ -158,7 +162,8 @@ def check(
     """
     program = required_program(program)
     named, options = launch_of(program, inputs, arrays, config, invocations)
-    return shaped_results(program, named, checked(backend_for(backend), program, on_host(named), options))
+    outputs = checked(backend_for(backend), program, on_host(named), options)
+    return shaped_results(program, named, options, outputs)
 
 
 def checked(
@@ -229,7 +234,7 @@ def launch_of(
     elif LAUNCH_SHAPE not in named and any(buffer.name == LAUNCH_SHAPE for buffer in program.inputs):
         raise _without_shapes(program)
     if options.grid_override is None:
-        _require_x_alone(program)
+        _require_x_alone(program, options.workgroup_override or program.workgroup_size)
     return named, options
 
 
@@ -238,11 +243,13 @@ def on_host(named: Mapping[str, object]) -> dict[str, object]:
     return {name: x.numpy() if isinstance(x, DeviceArray) else x for name, x in named.items()}
 
 
-def shaped_results(program: Program, named: Mapping[str, object], outputs: dict[str, Any]) -> dict[str, Any]:
+def shaped_results(
+    program: Program, named: Mapping[str, object], config: DispatchConfig, outputs: dict[str, Any]
+) -> dict[str, Any]:
     """The outputs of a launch, those that are declared with a shape in it."""
     if program.shapes is None:
         return outputs
-    shaped = shaped_launch(program, given_shapes(program.shapes, named), DEFAULT_CONFIG, named)
+    shaped = shaped_launch(program, given_shapes(program.shapes, named), config, named)
     return outputs | {name: outputs[name].reshape(shape) for name, shape in shaped.results.items()}
 
 
@@ -257,22 +264,32 @@ def _without_shapes(program: Program) -> InvalidInput:
     return InvalidInput(LAUNCH_SHAPE, needed=needed, got="nothing", fix=fix)
 
 
-def _require_x_alone(program: Program) -> None:
-    """Refuse a program that asks for y or z where no grid is given.
+def _require_x_alone(program: Program, workgroup_size: Sequence[int]) -> None:
+    """Refuse a program that asks for y or z where no grid is given, or whose workgroups extend there in vain.
 
     Without a grid there are as many invocations on x as the longest output has elements, and one row of workgroups: the
     program would compute a part of its outputs, and nothing would say so.
     """
-    asked = {node.axis for node in program.code.of(Id) if node.kind in (IdKind.GLOBAL_ID, IdKind.WORKGROUP_ID)} - {0}
-    if not asked:
+    if find_indirect_dispatch(program) is not None:
         return
-    if find_indirect_dispatch(program) is None:
+    ids = program.code.of(Id)
+    if asked := {node.axis for node in ids if node.kind in (IdKind.GLOBAL_ID, IdKind.WORKGROUP_ID)} - {0}:
         axes = " and ".join("xyz"[axis] for axis in sorted(asked))
         raise InvalidLaunch(
             "invocations",
             needed=f"how many there are on {axes}, as the program asks for its place there",
             got="none",
             fix="pass invocations=(width, height), or DispatchConfig(grid_override=…); to `vyre run`, --invocations",
+        )
+    local = {node.axis for node in ids if node.kind is IdKind.LOCAL_ID}
+    surplus = [axis for axis in (1, 2) if workgroup_size[axis] > 1 and axis not in local]
+    if surplus and program.subgroup_size is None and Id(IdKind.GLOBAL_ID, 0) in ids:
+        letter = "xyz"[surplus[0]]
+        raise InvalidLaunch(
+            "workgroup size",
+            needed=f"one invocation on {letter}, as the program does not ask for its place there",
+            got=f"{tuple(workgroup_size)}",
+            fix=f"use workgroups of {on_axes(1, workgroup_size)}, or pass invocations=… for each axis",
         )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.errors import InvalidInput
+from vyre_driver.plan.indirect import find_indirect_dispatch
 from vyre_driver.plan.launch import grid_of_invocations
 from vyre_foundation.build.arguments import shown
 from vyre_foundation.ir.program import Program
@@ -47,6 +48,7 @@ def shaped_launch(
 
     Raises:
         InvalidInput: An array, which the error names, has another shape, or is missing, or a number is no length.
+        InvalidLaunch: A workgroup has several invocations on an axis that the shape of the launch does not have.
     """
     shapes = program.shapes
     if shapes is None:
@@ -118,12 +120,13 @@ def _with_grid(
     program: Program, shape: tuple[int, ...], results: Mapping[str, tuple[int, ...]], config: DispatchConfig
 ) -> DispatchConfig:
     """The options of a launch, with its grid where that is not the one that the outputs give."""
-    if config.grid_override is not None or not shape:
+    if config.grid_override is not None or not shape or find_indirect_dispatch(program) is not None:
         return config
+    grid = grid_of_invocations(program, tuple(reversed(shape)), config)
     all_shaped = all(buffer.name in results for buffer in program.outputs)
     if len(shape) == 1 and all_shaped and max(map(math.prod, results.values()), default=0) == shape[0]:
         return config
-    return config.replace(grid_override=grid_of_invocations(program, tuple(reversed(shape)), config))
+    return config.replace(grid_override=grid)
 
 
 def _unify(

@@ -19,6 +19,7 @@ from vyre_driver.plan.outputs import OutputLayout as OutputLayout, enforce_actua
 from vyre_driver.plan.shapes import resolve_fixpoint_iterations
 from vyre_driver.plan.tail import TailMaskPolicy
 from vyre_foundation.ir.program import Program
+from vyre_foundation.ir.shapes import on_axes, surplus_axis
 from vyre_foundation.validate import facts as foundation
 from vyre_foundation.validate.facts import Facts
 
@@ -166,15 +167,35 @@ def grid_of_invocations(
         The grid, for `DispatchConfig.grid_override`.
 
     Raises:
-        InvalidLaunch: The number of invocations is none.
+        InvalidLaunch: The number of invocations is none; or a workgroup has several invocations on an axis that the
+            shape of the launch does not have, and for which no number is passed.
     """
     given: object = (invocations,) if isinstance(invocations, SupportsIndex) else invocations
     if not isinstance(given, (tuple, list)) or not 1 <= len(given) <= 3 or not all(map(_is_count, given)):
         needed, fix = "one, two or three integers of at least 0", "pass (x, y), as in (width, height)"
         raise InvalidLaunch("invocations", needed=needed, got=repr(invocations), fix=fix)
     sizes = config.workgroup_override or program.workgroup_size
+    _require_axes_of_shape(program, given, sizes)
     x, y, z = (-(-index(n) // size) for n, size in zip((*given, 1, 1), sizes, strict=False))
     return x, y, z
+
+
+def _require_axes_of_shape(program: Program, invocations: Sequence[SupportsIndex], sizes: Extent) -> None:
+    """Refuse workgroups whose further invocations would each do the work of an element once more."""
+    shape = () if program.shapes is None else program.shapes.launch
+    if not shape:
+        return
+    asked = max([len(shape), *(axis + 1 for axis, count in enumerate(invocations) if index(count) > 1)])
+    surplus = surplus_axis(asked, sizes)
+    if surplus is None:
+        return
+    letter, text = "xyz"[surplus], ", ".join(map(str, shape))
+    raise InvalidLaunch(
+        "workgroup size",
+        needed=f"one invocation on {letter}, which the shape of the launch, ({text}), does not have",
+        got=f"{sizes}",
+        fix=f"use workgroups of {on_axes(asked, sizes)}, or pass the number of invocations on {letter} too",
+    )
 
 
 def _is_count(given: object) -> bool:

@@ -13,7 +13,7 @@ from vyre_foundation.dtype import u32
 from vyre_foundation.errors import BuildError
 from vyre_foundation.ir.buffer import Buffer, LengthOf
 from vyre_foundation.ir.expr import Cast, Expr, Length, Load, Local, literal
-from vyre_foundation.ir.shapes import LAUNCH_SHAPE, Axis, Shapes
+from vyre_foundation.ir.shapes import LAUNCH_SHAPE, Axis, Shapes, on_axes, surplus_axis
 from vyre_foundation.ir.stmt import Body, Stmt
 from vyre_foundation.ir.walk import rewrite, rewrite_body, with_expressions
 
@@ -158,6 +158,17 @@ def launch_axes(given: object) -> tuple[Axis, ...] | None:
         fix = "state one to three axes, as in shape=('h', 'w')"
         raise BuildError(f"the shape of the launch has {len(axes)} axes", fix=fix)
     return axes
+
+
+def require_workgroup_axes(axes: tuple[Axis, ...] | None, workgroup_size: tuple[int, int, int]) -> None:
+    """Refuse a workgroup with several invocations on an axis that the stated shape of the launch does not have."""
+    if axes is None or (surplus := surplus_axis(len(axes), workgroup_size)) is None:
+        return
+    shape = f"({', '.join(map(str, axes))})"
+    message = f"workgroup_size {workgroup_size} has {workgroup_size[surplus]} invocations on {'xyz'[surplus]}, "
+    longer = (*workgroup_size[len(axes) : surplus + 1][::-1], *axes)
+    fix = f"write workgroup_size={on_axes(len(axes), workgroup_size)}, or state a longer shape, as in shape={longer}"
+    raise BuildError(f"{message}an axis that the shape of the launch, {shape}, does not have", fix=fix)
 
 
 def refuse_reserved(name: str) -> None:

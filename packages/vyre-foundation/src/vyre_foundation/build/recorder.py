@@ -15,6 +15,7 @@ from vyre_foundation.build.axes import (
     launch_axes,
     length_of,
     refuse_reserved,
+    require_workgroup_axes,
 )
 from vyre_foundation.build.blocks import Block, WhileBlock
 from vyre_foundation.build.branches import BranchChain
@@ -74,6 +75,7 @@ class ProgramBuilder:
         self.workgroup_size = arguments.workgroup_sizes(workgroup_size)
         self.subgroup_size = None if subgroup_size is None else arguments.integer(subgroup_size, "subgroup_size")
         self._shapes = ShapeVariables(launch_axes(shape))
+        require_workgroup_axes(self._shapes.stated, self.workgroup_size)
         self.line: Line | None = None
         """The line to which declarations and statements are attributed; None for that of the caller."""
         self._line = caller()

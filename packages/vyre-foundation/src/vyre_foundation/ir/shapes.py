@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -11,6 +12,20 @@ Axis: TypeAlias = str | int
 
 LAUNCH_SHAPE = "launch.shape"
 """The uniform of the lengths that follow from no length of a buffer. The builder refuses it as a name."""
+
+
+def surplus_axis(axes: int, workgroup_size: Sequence[int]) -> int | None:
+    """The first axis on which a workgroup has several invocations and a launch shape of so many axes has none.
+
+    Nothing says how many invocations run there, and those beyond the first would repeat its work.
+    """
+    return next((axis for axis in range(axes, len(workgroup_size)) if workgroup_size[axis] > 1), None)
+
+
+def on_axes(axes: int, workgroup_size: Sequence[int]) -> int | tuple[int, ...]:
+    """A workgroup of as many invocations on so many axes, for messages."""
+    x = workgroup_size[0] * math.prod(workgroup_size[axes:])
+    return x if axes == 1 else (x, *workgroup_size[1:axes])
 
 
 @dataclass(frozen=True, slots=True)

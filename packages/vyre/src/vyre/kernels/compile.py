@@ -14,9 +14,10 @@ from vyre.kernels.frame import Frame, Hints
 from vyre.kernels.source import FunctionSource
 from vyre.kernels.statements import KernelReader
 from vyre.kernels.values import KernelArray
-from vyre_foundation.build import Array, ProgramBuilder, Value
+from vyre_foundation.build import Array, Value
 from vyre_foundation.build.recorder import program
 from vyre_foundation.dtype import DType
+from vyre_foundation.errors import BuildError
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.shapes import LAUNCH_SHAPE, Axis
 
@@ -106,7 +107,10 @@ class _Reading:
         self.arrays = {name: type_ for name, type_ in self.types.items() if isinstance(type_, ArrayType)}
         self.shape = self._shape()
         size = WORKGROUP_SIZES[len(self.shape)] if options.workgroup_size is None else options.workgroup_size
-        self.builder: ProgramBuilder = program(source.tree.name, size, options.subgroup_size, shape=self.shape or None)
+        try:
+            self.builder = program(source.tree.name, size, options.subgroup_size, shape=self.shape or None)
+        except BuildError as error:
+            raise source.error(source.tree, error.message, error.fix) from None
         self.builder.line = source.file, source.tree.lineno
         self.results: list[KernelResult] = []
 
