@@ -106,6 +106,7 @@ class _Reading:
         self.types: dict[str, ArrayType | ScalarType] = {p.name: p.type for p in signature.parameters} | dict(returned)
         self.arrays = {name: type_ for name, type_ in self.types.items() if isinstance(type_, ArrayType)}
         self.shape = self._shape()
+        self._require_shape_of_returned()
         size = WORKGROUP_SIZES[len(self.shape)] if options.workgroup_size is None else options.workgroup_size
         try:
             self.builder = program(source.tree.name, size, options.subgroup_size, shape=self.shape or None)
@@ -135,7 +136,11 @@ class _Reading:
         reader.buffer_names |= {*self.types, LAUNCH_SHAPE}
         if self.known.is_guarded:
             self._guard(reader)
-        reader.block(self.source.tree.body, is_tail=True)
+        ends = reader.block(self.source.tree.body, is_tail=True)
+        if signature.returned:
+            self._require_returned(reader.has_returned, ends)
+        elif self.options.shape is None:
+            self._require_shape_of_use(reader.own_uses)
         needs_guard = reader.has_effects and not reader.has_barrier and bool(self.shape)
         if reader.found.merged or needs_guard != self.known.is_guarded:
             self.next = Hints(self.known.merged | reader.found.merged, needs_guard)
@@ -193,6 +198,57 @@ class _Reading:
             raise self.source.error(self.source.tree, f"the shape of the launch has {len(shape)} axes", fix)
         return shape
 
+    def _require_shape_of_returned(self) -> None:
+        """Refuse a returned array of another shape than the launch: each invocation returns one element of it."""
+        returned = self.signature.returned
+        if all(type_.outer == self.shape for type_ in returned):
+            return
+        other = next(type_.outer for type_ in returned if type_.outer != self.shape)
+        source = "" if self.options.shape is not None else f", that of {self._first_result()}"
+        message = (
+            f"the shape of a returned array is {_text_of(other)}, and the launch has {_text_of(self.shape)}{source}"
+        )
+        fix = "annotate a parameter with vy.Out, and store its elements"
+        if self.options.shape is None and len(other) <= 3 and all(type_.outer == other for type_ in returned):
+            fix = f"state the shape of the launch, as in @vy.kernel(shape={_argument(other)})"
+        raise self.source.error(self.source.tree.returns or self.source.tree, message, fix)
+
+    def _require_returned(self, has_returned: bool, ends: bool) -> None:
+        """Refuse a kernel that returns no value, or may reach its end without a `return`."""
+        tree = self.source.tree
+        if not has_returned:
+            message = "the kernel returns an array, and no `return` gives its elements a value"
+            raise self.source.error(tree.returns or tree, message, "return a value, as in return x[vy.index()]")
+        if not ends:
+            fix = "return a value there too, or write `return`, which leaves the element 0"
+            raise self.source.error(tree.body[-1], "the kernel may end without returning a value", fix)
+
+    def _require_shape_of_use(self, uses: Sequence[tuple[KernelArray, ast.AST]]) -> None:
+        """Refuse the shape of the first result where what has the places of the launch is arrays of other shapes.
+
+        A histogram is such a kernel: its result has a shape of its own, and the launch is one over the data.
+        """
+        own = [self.arrays[array.place].outer for array, _ in uses]
+        if not own or self.shape in own:
+            return
+        array, node = uses[0]
+        message = (
+            f"the launch has the shape of {self._first_result()}, which is {_text_of(self.shape)},"
+            f" and vy.index() is the place in {array.place!r}, which has {_text_of(own[0])}"
+        )
+        raise self.source.error(node, message, f"state the shape of the launch, as in {self._stated(own[0])}")
+
+    def _stated(self, shape: tuple[Axis, ...]) -> str:
+        """How a decorator states a shape, or that of the first result where axes have no names."""
+        named = self.shape if "" in shape else shape
+        return f"@vy.kernel(shape={_argument(named)})"
+
+    def _first_result(self) -> str:
+        """What a message calls the array whose shape the launch has, where the decorator states none."""
+        results = [p.name for p in self.signature.parameters if p.name in self.arrays]
+        named = [name for name in results if self.arrays[name].role is not Role.IN]
+        return f"its first result, {named[0]!r}" if named else "the first array that it returns"
+
     def _guard(self, reader: KernelReader) -> None:
         """End the invocations beyond the shape, which whole workgroups have."""
         rank, outside = len(reader.shape), None
@@ -202,6 +258,16 @@ class _Reading:
         assert outside is not None
         with reader.builder.if_(outside):
             reader.builder.return_()
+
+
+def _text_of(shape: tuple[Axis, ...]) -> str:
+    """What a message says of a shape."""
+    return f"({', '.join(map(str, shape))})"
+
+
+def _argument(shape: tuple[Axis, ...]) -> str:
+    """How a shape is passed to the decorator."""
+    return repr(shape[0] if len(shape) == 1 else shape)
 
 
 def _plain(type_: ArrayType | ScalarType) -> ArrayType | ScalarType:

@@ -34,6 +34,7 @@ from vyre_foundation.build import Mutable, ProgramBuilder, Value, constant, sele
 from vyre_foundation.build.arguments import number, shown
 from vyre_foundation.dtype import DType, bool_, u32
 from vyre_foundation.errors import VyreError
+from vyre_foundation.ir.buffer import Memory
 from vyre_foundation.ir.expr import Id, IdKind, Literal
 
 _BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -107,6 +108,8 @@ class ExpressionReader(ABC):
         self.has_effects = self.has_barrier = False
         self.tables: dict[int, tuple[KernelArray, object]] = {}
         self.buffer_names: set[str] = set()
+        self.own_uses: list[tuple[KernelArray, ast.AST]] = []
+        """The parameters that are indexed by the place of the invocation, each with where it is."""
         self.assigned = ""
         """The name to which the value of the expression will be assigned."""
 
@@ -729,6 +732,8 @@ class ExpressionReader(ABC):
                 what = f"a value of {part.dtype}" if isinstance(part, Value) else _kind(part)
                 fix = "pass an integer; a value becomes one with .cast(vy.u32)"
                 self.refuse(node, f"got {what} as an index of {array.place!r}, expected an integer", fix)
+        if array.array.decl.memory is Memory.STORAGE and self._is_own_place(found):
+            self.own_uses.append((array, node))
         return found
 
     def _require_readable(self, array: KernelArray, node: ast.AST) -> None:
@@ -756,10 +761,13 @@ class ExpressionReader(ABC):
 
     def _is_own_element(self, array: KernelArray, indices: Sequence[int | Value]) -> bool:
         """Whether the element has the indices of the invocation, so that none is written beyond the shape."""
+        is_own = self._is_own_place(indices)
+        return is_own and all(_is_same(a, b) for a, b in zip(array.axes, self.shape, strict=True))
+
+    def _is_own_place(self, indices: Sequence[int | Value]) -> bool:
+        """Whether indices are those of the invocation in the shape of the launch."""
         rank = len(self.shape)
-        if len(indices) != rank or not all(_is_same(a, b) for a, b in zip(array.axes, self.shape, strict=True)):
-            return False
-        return all(
+        return len(indices) == rank and all(
             isinstance(x, Value) and x.expr is Id(IdKind.GLOBAL_ID, rank - 1 - axis) for axis, x in enumerate(indices)
         )
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from vyre.kernels.aggregates import Structure
 from vyre.kernels.annotations import closure_of
-from vyre.kernels.source import FunctionSource, assigned_names
+from vyre.kernels.source import FunctionSource, assigned_names, changed_paths
 from vyre_foundation.build import Mutable
 from vyre_foundation.dtype import DType
 
@@ -39,6 +39,10 @@ class Frame:
     own: frozenset[str] = field(init=False)
     """The names that are local: they are assigned somewhere in the function."""
     loops: list[OpenLoop] = field(default_factory=list)
+    changed: Mapping[str, int] = field(init=False)
+    """What the function assigns to a part of, each with the first line that does."""
+    passed: dict[str, object] = field(default_factory=dict)
+    """The structures and vectors of the caller, by the names of the parameters."""
     result: DType | None = None
     """The type of what a device function returns, where its annotation says it."""
     flags: list[Mutable] = field(default_factory=list)
@@ -47,6 +51,7 @@ class Frame:
     def __post_init__(self) -> None:
         function = self.source.function
         self.outer = ChainMap(closure_of(function), function.__globals__, vars(builtins))
+        self.changed = changed_paths(self.source.tree)
         self.own = frozenset({*assigned_names(self.source.tree.body), *self.names})
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,11 +98,9 @@ def assigned_names(statements: Sequence[ast.AST]) -> dict[str, ast.AST]:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             found.setdefault(node.id, node)
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            root: ast.expr = node
-            while isinstance(root, ast.Attribute):
-                root = root.value
-            if isinstance(root, ast.Name):
-                found.setdefault(root.id, node)
+            path = path_of(node)
+            if path is not None:
+                found.setdefault(path.partition(".")[0], node)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             found.setdefault(node.name, node)
             continue
@@ -119,6 +117,26 @@ def assigned_names(statements: Sequence[ast.AST]) -> dict[str, ast.AST]:
             }
             continue
         stack.extend(reversed(list(ast.iter_child_nodes(node))))
+    return found
+
+
+def path_of(node: ast.expr) -> str | None:
+    """How a name, or a part of what it stands for, is written, as in ``ball.place``; None for other expressions."""
+    names: list[str] = []
+    while isinstance(node, ast.Attribute):
+        names.insert(0, node.attr)
+        node = node.value
+    return ".".join([node.id, *names]) if isinstance(node, ast.Name) else None
+
+
+def changed_paths(tree: ast.FunctionDef) -> Mapping[str, int]:
+    """The things to a part of which a function assigns, each with the first line that does."""
+    found: dict[str, int] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            path = path_of(node.value)
+            if path is not None:
+                found[path] = min(node.lineno, found.get(path, node.lineno))
     return found
 
 

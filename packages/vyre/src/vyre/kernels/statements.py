@@ -6,14 +6,16 @@ import ast
 import functools
 import inspect
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn, TypeVar
 
 from vyre.kernels import calls, intrinsics
 from vyre.kernels.aggregates import (
+    COMPONENTS,
     StructType,
     StructValue,
     Variables,
+    Vector,
     VectorType,
     disassemble,
     part_number,
@@ -24,7 +26,7 @@ from vyre.kernels.annotations import annotations_of
 from vyre.kernels.device import DeviceFunction
 from vyre.kernels.expressions import ExpressionReader, IterationLeft, public_name
 from vyre.kernels.frame import Frame, OpenLoop
-from vyre.kernels.source import assigned_names, has_return, is_unnamed, leaves_iteration
+from vyre.kernels.source import assigned_names, has_return, is_unnamed, leaves_iteration, path_of
 from vyre.kernels.values import ElementPart, KernelArray, Merged, NumberChoice, Unbound, is_runtime
 from vyre_foundation.build import Mutable, Value
 from vyre_foundation.build.arguments import number
@@ -43,6 +45,8 @@ class KernelReader(ExpressionReader):
 
     results: Sequence[KernelArray] = ()
     """Where a `return` of the kernel stores what it returns."""
+    has_returned = False
+    """Whether a `return` of the kernel has a value."""
 
     def block(self, statements: Sequence[ast.stmt], *, is_tail: bool) -> bool:
         """Read statements up to one behind which none is reached; `is_tail`: the function ends behind them."""
@@ -73,8 +77,41 @@ class KernelReader(ExpressionReader):
         x = self.eval(node.value)
         self.assigned = ""
         for target in node.targets:
+            self._refuse_shared(target, node.value, x)
             self.assign(target, x)
+        for target in node.targets[1:]:
+            self._refuse_shared(target, first, x)
         return False
+
+    def _refuse_shared(self, target: ast.expr, source: ast.expr, x: Any) -> None:
+        """Refuse a second name for a structure of which a part is assigned: in Python both names would see it."""
+        if isinstance(target, (ast.Tuple, ast.List)):
+            pairs = _pairs(target, source, x)
+            names = {path_of(part) for part, _, _ in pairs}
+            for part, other, y in pairs:
+                if path_of(other) not in names:  # and else they are exchanged
+                    self._refuse_shared(part, other, y)
+            return
+        for node, thing in _named_things(source, x):
+            paths = [path for part in (target, node) if (path := path_of(part)) is not None]
+            line = min((line for path in paths if (line := self._changed_at(path))), default=0)
+            if line and len(set(paths)) == len(paths):
+                self._refuse_second(target, ast.unparse(target), node, thing, line)
+
+    def _changed_at(self, path: str) -> int:
+        """The first line that assigns to a part of what is written so, or of a part of it; 0 for none."""
+        lines = (line for name, line in self.frame.changed.items() if f"{name}.".startswith(f"{path}."))
+        return min(lines, default=0)
+
+    def _refuse_second(self, at: ast.AST, name: str, source: ast.expr, x: StructValue | Vector, line: int) -> NoReturn:
+        written = ast.unparse(source)
+        kind, parts = ("vy.vec", COMPONENTS[: len(x)]) if isinstance(x, Vector) else (x.type.__name__, x.type.fields)
+        message = (
+            f"{name!r} and {written!r} are one {'vector' if isinstance(x, Vector) else kind} in Python, and two here:"
+            f" line {line} changes a part of it"
+        )
+        copied = f"{kind}({', '.join(f'{written}.{part}' for part in parts)})"
+        self.refuse(at, message, f"make another one, {copied}")
 
     def _AnnAssign(self, node: ast.AnnAssign, *, is_tail: bool) -> bool:
         if node.value is None:
@@ -127,6 +164,11 @@ class KernelReader(ExpressionReader):
         if not isinstance(root, ast.Name):
             self.refuse(target, "a field of something without a name is changed", "assign to the field of a name")
         variables = self.frame.names.get(root.id)
+        if variables is not None and variables is self.frame.passed.get(root.id):
+            name = self.frame.source.tree.name
+            message = f"{root.id!r} is a copy of what the caller passed, and the change would be lost"
+            fix = f"return a new one, and assign what {name}(…) returns in the caller"
+            self.refuse(target, message, fix)
         thing = variables.thing() if isinstance(variables, Variables) else self.eval(_loaded(root))
         changed = self._with_part(thing, names, x, target)
         if not isinstance(variables, Variables):
@@ -252,11 +294,9 @@ class KernelReader(ExpressionReader):
         if len(parts) != len(self.results):
             fix = "return one value for each array"
             self.refuse(node.value, f"got {len(parts)} values for {len(self.results)} arrays", fix)
+        self.has_returned = True
         for array, part in zip(self.results, parts, strict=True):
             rank = len(self.shape)
-            if len(array.axes) != rank:
-                fix = "annotate a parameter with vy.Out, and store its elements"
-                self.refuse(node, f"a launch of {rank} axes returns an array of {len(array.axes)}", fix)
             ids = [self.builder.global_id(rank - 1 - axis) for axis in range(rank)]
             if array.element is not None:
                 self.store_place(ElementPart(array, tuple(ids), array.element, 0, array.place), part, node.value)
@@ -334,6 +374,8 @@ class KernelReader(ExpressionReader):
                 names[name] = self.builder.var(x, name=_stem(name))
             elif leaves:
                 names[name] = Variables(structure, tuple(self.builder.var(leaf, name=_stem(name)) for leaf in leaves))
+                if self.frame.passed.get(name) is x:
+                    self.frame.passed[name] = names[name]
         for (block, name), (structure, dtypes) in self.known.merged.items():
             if block == self.blocks and not isinstance(names.get(name), (Mutable, Variables)):
                 variables = tuple(self.builder.var(0, dtype, name=_stem(name)) for dtype in dtypes)
@@ -505,6 +547,9 @@ class KernelReader(ExpressionReader):
         self.frame.loops.append(OpenLoop(True, self.depth))
         ends = False
         for x in self.iterable(node.iter):
+            if isinstance(x, (StructValue, Vector)) and (line := self._changed_at(ast.unparse(node.target))):
+                fix = "assign to a part of what has a name of its own, outside of the loop"
+                self.refuse(node.target, f"line {line} changes a part of a copy of the element", fix)
             self.assign(node.target, x)
             try:
                 ends = self.block(node.body, is_tail=False)
@@ -602,6 +647,15 @@ class KernelReader(ExpressionReader):
         if len(positional) + len(named) != len(type_.fields) or given.keys() != type_.fields.keys():
             fix = f"pass {', '.join(type_.fields)}"
             self.refuse(node, f"got {len(positional) + len(named)} fields of {type_.__name__!r}", fix)
+        nodes = dict(zip(type_.fields, node.args, strict=False))
+        nodes |= {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg is not None}
+        for name, source in nodes.items():
+            for part, thing in _named_things(source, given.get(name)):
+                path = path_of(part)
+                lines = [line for at, line in self.frame.changed.items() if name in at.split(".")[1:]]
+                line = min([*lines, *filter(None, [self._changed_at(path) if path else 0])], default=0)
+                if line:
+                    self._refuse_second(source, f"{type_.__name__}(…).{name}", part, thing, line)
         return StructValue(type_, tuple(self._field(type_, name, given[name], node) for name in type_.fields))
 
     def _device_function(self, callee: DeviceFunction, node: ast.Call, bound_to: Sequence[Any] = ()) -> object:
@@ -627,6 +681,7 @@ class KernelReader(ExpressionReader):
             wanted = types.get(wanted)
         if isinstance(wanted, DType):
             frame.result = wanted
+        frame.passed = {name: x for name, x in names.items() if isinstance(x, (StructValue, Vector))}
         self.frames.append(frame)
         self.block(source.tree.body, is_tail=True)
         result = self.frame.names.get("return")
@@ -666,6 +721,25 @@ def _is_same_static(x: object, y: object) -> bool:
     if x is y:
         return not is_runtime(x) and not isinstance(x, (Mutable, Merged))
     return type(x) is type(y) and isinstance(x, (bool, int, float, str)) and operator.eq(x, y)
+
+
+def _named_things(node: ast.expr, x: Any) -> Iterator[tuple[ast.expr, StructValue | Vector]]:
+    """The structures and vectors in the value of an expression that have names of their own already."""
+    if isinstance(node, (ast.Tuple, ast.List)) and isinstance(x, (tuple, list)) and len(x) == len(node.elts):
+        for part, y in zip(node.elts, x, strict=True):
+            yield from _named_things(part, y)
+    elif isinstance(node, ast.IfExp):
+        yield from _named_things(node.body, x)
+        yield from _named_things(node.orelse, x)
+    elif isinstance(x, (StructValue, Vector)) and path_of(node) is not None:
+        yield node, x
+
+
+def _pairs(target: ast.Tuple | ast.List, source: ast.expr, x: Any) -> list[tuple[ast.expr, ast.expr, Any]]:
+    """The targets of an assignment to several names, each with the expression and the value that it gets."""
+    if not isinstance(source, (ast.Tuple, ast.List)) or not len(source.elts) == len(target.elts) == len(x):
+        return []
+    return list(zip(target.elts, source.elts, x, strict=True))
 
 
 def _loaded(target: ast.expr) -> ast.expr:
