@@ -181,7 +181,10 @@ def test_refused() -> None:
         "Fix: use one of place, speed, moved"
     )
     assert compile_(fields) == (
-        "got 1 fields of 'Body'\n        return Body(x[0]).place\n               ^^^^^^^^^^\nFix: pass place, speed"
+        "the field 'speed' of 'Body' has no value\n"
+        "        return Body(x[0]).place\n"
+        "               ^^^^^^^^^^\n"
+        "Fix: pass place, speed"
     )
 
 
@@ -207,3 +210,53 @@ def test_parts_of_parts_are_variables() -> None:
     y, seen = run(bounce, np.float32([0, 100]))
     assert y.tolist() == [1, 101]
     assert seen.tolist() == [10, 110]
+
+
+def test_fields_have_defaults() -> None:
+    @vy.struct
+    class Drop(vy.Struct):
+        place: vy.f32
+        weight: vy.f32 = 3.0
+
+    @vy.kernel
+    def weights(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+        i = vy.index()
+        return Drop(x[i]).weight + Drop(x[i], weight=1.0).place
+
+    assert run(weights, np.float32([1, 2])).tolist() == [4, 5]
+    with pytest.raises(
+        vy.BuildError, match=r"the field 'v' of 'Wrong' has the default 'a'; a default is a number\. Fix: "
+    ):
+
+        @vy.struct
+        class Wrong:
+            v: vy.f32 = "a"
+
+
+def test_fields_that_are_passed_wrongly_are_named() -> None:
+    def message_of(function) -> str:
+        with pytest.raises(vy.KernelError) as error:
+            _ = vy.kernel(function).program
+        assert error.value.fix == "pass place, speed"
+        return error.value.message
+
+    def unknown(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+        return Body(speed=x[0], plaice=x[0]).place
+
+    def twice(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+        return Body(x[0], place=x[0]).place
+
+    def too_many(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+        return Body(x[0], x[0], x[0]).place
+
+    assert message_of(unknown) == "the field 'plaice' of 'Body' does not exist"
+    assert message_of(twice) == "the field 'place' of 'Body' gets two values"
+    assert message_of(too_many) == "got 3 values for the 2 fields of 'Body'"
+
+
+def test_a_structure_is_made_in_kernels() -> None:
+    with pytest.raises(vy.BuildError) as error:
+        Body(1.0, 2.0)
+    assert str(error.value) == (
+        "the structure 'Body' is made outside of a kernel. Fix: use NumPy there, as in numpy.zeros(n, Body.dtype)"
+    )

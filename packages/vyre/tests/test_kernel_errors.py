@@ -498,6 +498,105 @@ def unknown_length(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "m"]:
     return x[0]
 
 
+@vy.kernel
+def whole(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    return x[vy.index()]
+
+
+@case("""
+12: 'whole' is a kernel, which only the host launches
+    return whole(x)[0]
+           ^^^^^^^^
+Fix: decorate what both compute with @vy.func, and call that function in both kernels
+""")
+def calls_a_kernel(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    return whole(x)[0]
+
+
+@case("""
+5: a kernel does not print values of the program
+    print(x[0], end="")  # noqa: T201
+    ^^^^^^^^^^^^^^^^^^^
+Fix: add a result that holds the value, as in seen: vy.Out[vy.f32, "n"], and store it: seen[i] = value
+""")
+def prints(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    print(x[0], end="")  # noqa: T201
+    return x[0]
+
+
+@case("""
+12: the elements are not known while the kernel is compiled
+    return sum(x)
+           ^^^^^^
+Fix: count with `for k in range(…)` and index the array; outside of a kernel, vy.sum computes with whole arrays
+""")
+def sums_an_array(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    return sum(x)
+
+
+@case("""
+17: the elements are not known while the kernel is compiled
+    for k, y in enumerate(x):
+                ^^^^^^^^^^^^
+Fix: count with `for k in range(…)` and index the array
+""")
+def enumerates_an_array(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    for k, y in enumerate(x):
+        pass
+    return x[0]
+
+
+@case("""
+5: the launch has one axis, so its index is one value
+    i, j = vy.index()
+    ^^^^
+Fix: write i = vy.index(), or state more axes, as in shape=('h', 'w')
+""")
+def two_indices_of_one_axis(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    i, j = vy.index()
+    return x[i] + x[j]
+
+
+@case("""
+12: Python's `%` means something else than the program's division of f32
+    return x[vy.index()] % 2.0
+           ^^^^^^^^^^^^^^^^^^^
+Fix: write x - vy.floor(x / y) * y, where each operation is rounded
+""")
+def remainder_of_floats(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    return x[vy.index()] % 2.0
+
+
+@case("""
+12: floor_mod takes integers, got f32
+    return vy.floor_mod(x[vy.index()], 2.0)
+           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+Fix: write x - floor(x / y) * y, where each operation is rounded
+""")
+def floor_mod_of_floats(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    return vy.floor_mod(x[vy.index()], 2.0)
+
+
+@case("""
+12: 100000 is not a value of f16
+    return x[vy.index()] * 100000
+           ^^^^^^^^^^^^^^^^^^^^^^
+Fix: use a type that holds it, or write float('inf')
+""")
+def integer_that_f16_does_not_hold(x: vy.Array[vy.f16, "n"]) -> vy.Array[vy.f16, "n"]:
+    return x[vy.index()] * 100000
+
+
+@case("""
+12: 1e+50 is not a value of f32
+    return vy.f32(1e50) * x[vy.index()]
+           ^^^^^^^^^^^^
+Fix: use a type that holds it, or write float('inf')
+""")
+def float_that_f32_does_not_hold(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    return vy.f32(1e50) * x[vy.index()]
+
+
 @pytest.mark.parametrize(("function", "options", "expected"), CASES)
 def test_message(function, options, expected):
     message = message_of(function, **options)
@@ -663,3 +762,54 @@ def test_the_traceback_ends_at_the_call() -> None:
         vy.kernel(mixed_types)(np.zeros(1, np.uint8), np.zeros(1, np.float32))
     assert "statements.py" not in "".join(map(str, error.traceback))
     assert len(error.traceback) < 8
+
+
+def test_a_kernel_that_calls_itself_is_refused() -> None:
+    @vy.kernel
+    def again(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+        return again(x)[0]
+
+    with pytest.raises(vy.KernelError, match=r"the kernel 'again' calls itself\n[^F]*Fix: write a loop"):
+        again.program
+
+
+def test_a_method_is_no_kernel() -> None:
+    with pytest.raises(vy.KernelError, match=r"a kernel is a function, and no method\n[^F]*Fix: leave 'self' out, and"):
+
+        class Refused:
+            @vy.kernel
+            def halved(self, x: vy.Array[vy.u8, "n"]) -> vy.Array[vy.u8, "n"]:
+                return x[vy.index()] >> 1
+
+    class Accepted:
+        @staticmethod
+        @vy.kernel
+        def halved(x: vy.Array[vy.u8, "n"]) -> vy.Array[vy.u8, "n"]:
+            return x[vy.index()] >> 1
+
+    assert Accepted.halved(np.uint8([2, 5])).tolist() == [1, 2]
+    assert Accepted().halved(np.uint8([2, 5])).tolist() == [1, 2]
+
+
+def test_an_infinity_is_written_as_one() -> None:
+    @vy.kernel
+    def least(x: vy.Array[vy.f16, "n"]) -> vy.Array[vy.f16, "n"]:
+        return vy.min(vy.f16(float("inf")), x[vy.index()]) + 65504 * 0
+
+    assert least(np.float16([1.5])).tolist() == [1.5]
+
+
+def test_a_structured_array_is_not_converted_to_numbers() -> None:
+    points = np.zeros(3, [("x", np.float32), ("y", np.float32)])
+    with pytest.raises(
+        ValueError, match=r"got an array of structures, expected .*Fix: pass a field of it, as in x\['x'\]"
+    ):
+        whole(points)
+    assert whole(points["x"]).tolist() == [0, 0, 0]
+
+
+def test_a_function_of_values_refuses_arrays_of_a_device() -> None:
+    with pytest.raises(
+        vy.BuildError, match=r"got DeviceArray, expected a value or a number\. Fix: pass the array to a ker"
+    ):
+        vy.sqrt(vy.array(np.float32([4])))

@@ -103,7 +103,9 @@ def array_bytes(buffer: Buffer, value: object) -> Array:
     array = _import(buffer, value)
     if array.dtype != expected:
         got, fix = f"one of {array.dtype.name}", f"convert it to {expected.name}"
-        if hasattr(value, "astype"):
+        if array.dtype.names is not None:
+            got, fix = "an array of structures", f"pass a field of it, as in x[{array.dtype.names[0]!r}]"
+        elif hasattr(value, "astype"):
             fix = f"convert it with .astype({expected.name!r})"
         if array.dtype.name == expected.name:
             got += " in another byte order"

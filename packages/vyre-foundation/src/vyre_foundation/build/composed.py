@@ -16,12 +16,19 @@ from vyre_foundation.errors import TypeMismatch
 V = TypeVar("V", bound=Value)
 
 
+_OF_FLOATS = {"floor_div": "floor(x / y)", "floor_mod": "x - floor(x / y) * y", "ceil_div": "ceil(x / y)"}
+"""What the functions of integers are of floats."""
+
+
 def _values(name: str, operands: Sequence[Operand], kind: str = "") -> list[Value]:
     """Operands of one type as values; `kind` is "float" or "integer", or empty for any numbers."""
     dtype = common_dtype(operands)
     if dtype is bool_ or (kind == "float" and not dtype.is_float) or (kind == "integer" and not dtype.is_integer):
         message = f"{name} takes {kind + 's' if kind else 'numbers'}, got {dtype}"
-        raise TypeMismatch(message, fix="convert the operands first, as in x.cast(f32)")
+        fix = f"convert the operands first, as in x.cast({'f32' if kind == 'float' else 'i32'})"
+        if kind == "integer" and dtype.is_float:
+            fix = f"write {_OF_FLOATS[name]}, where each operation is rounded"
+        raise TypeMismatch(message, fix=fix)
     return [Value(operand(x, dtype)) for x in operands]
 
 

@@ -370,10 +370,11 @@ def _divide(sign: Literal["/", "//", "%"], x: Operand, y: Operand) -> Value:
     dtype = common_dtype((x, y))
     if (sign == "/") != dtype.is_float or dtype.is_signed:
         written = "vy.div and vy.rem, which truncate, or vy.floor_div and vy.floor_mod"
-        raise BuildError(
-            f"Python's `{sign}` means something else than the program's division of {dtype}",
-            fix=f"write {written}; / is for floats, // and % unsigned",
-        )
+        fix = f"write {written}; / is for floats, // and % unsigned"
+        if dtype.is_float:
+            written = "x - vy.floor(x / y) * y" if sign == "%" else "vy.floor(x / y)"
+            fix = f"write {written}, where each operation is rounded"
+        raise BuildError(f"Python's `{sign}` means something else than the program's division of {dtype}", fix=fix)
     return apply("rem" if sign == "%" else "div", x, y)
 
 
@@ -422,6 +423,8 @@ def _remedy(x: object) -> str:
         return "pass the array as an input, or embed it with p.constant(…), and index it"
     if hasattr(x, "decl"):
         return "index the buffer, as in buffer[i]"
+    if hasattr(x, "__dlpack__"):
+        return "pass the array to a kernel or a program, which computes with its elements"
     if hasattr(x, "__enter__"):
         return "open the block in a `with` statement; a loop gives its counter there, as in `with p.range(n) as k`"
     return "pass values of this program or numbers"

@@ -128,7 +128,10 @@ class Scopes:
             return
         got = "before its declaration" if is_early else "after the end of the body with its declaration"
         message = f"got {declared.name!r} {got} at {declared.place.path}, expected it where it is visible"
-        self._report.at(place, "V022", message, "declare it in a body around both, before the use", field=field)
+        fix = "declare it in a body around both, before the use"
+        if not is_early:
+            fix += "; what a loop or a branch changes is a variable, in builders p.var(…), which `.set` and `+=` change"
+        self._report.at(place, "V022", message, fix, field=field)
 
     def _variable_read_by(self, declared: Declared) -> str | None:
         """The variable whose value of then a local is."""

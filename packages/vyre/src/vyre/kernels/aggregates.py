@@ -12,7 +12,7 @@ import numpy as np
 from vyre.kernels.device import DeviceFunction
 from vyre_driver.arrays.structs import VECTOR_SIZES, StructLayout, layout_of
 from vyre_foundation.build import Mutable
-from vyre_foundation.build.arguments import dtype_of, shown
+from vyre_foundation.build.arguments import dtype_of, number, shown
 from vyre_foundation.dtype import DType
 from vyre_foundation.errors import BuildError
 
@@ -86,7 +86,36 @@ class StructType:
         self.__name__ = name
         self.fields = dict(fields)
         self.methods: Mapping[str, DeviceFunction] = {}
+        self.defaults: Mapping[str, bool | int | float] = {}
+        """The numbers of fields that a call may leave out."""
         self._dtype = dtype
+
+    def __call__(self, *_: object, **__: object) -> NoReturn:
+        """Refuse the call: only kernels can make it."""
+        name = self.__name__
+        fix = f"use NumPy there, as in numpy.zeros(n, {name}.dtype)"
+        raise BuildError(f"the structure {name!r} is made outside of a kernel", fix=fix)
+
+    def bind(self, positional: Sequence[object], named: Mapping[str, object]) -> dict[str, Any]:
+        """What a call passes for each field, in order; defaults for what it leaves out.
+
+        Raises:
+            BuildError: A field has no value or two, or there is no such field.
+        """
+        given, fix = dict(zip(self.fields, positional, strict=False)), f"pass {', '.join(self.fields)}"
+        if len(positional) > len(self.fields):
+            raise BuildError(
+                f"got {len(positional)} values for the {len(self.fields)} fields of {self.__name__!r}", fix=fix
+            )
+        for name in named:
+            if name not in self.fields or name in given:
+                what = "gets two values" if name in given else "does not exist"
+                raise BuildError(f"the field {name!r} of {self.__name__!r} {what}", fix=fix)
+        given = {**self.defaults, **given, **named}
+        missing = [name for name in self.fields if name not in given]
+        if missing:
+            raise BuildError(f"the field {missing[0]!r} of {self.__name__!r} has no value", fix=fix)
+        return given
 
     @classmethod
     def of_class(cls, given: type) -> StructType:
@@ -95,6 +124,7 @@ class StructType:
         if not annotations:
             raise BuildError(f"the structure {given.__name__!r} has no fields", fix="write fields, as in x: vy.f32")
         made = cls(given.__name__, {name: field_type(type_) for name, type_ in annotations.items()})
+        made.defaults = {name: _default(made, name, vars(given)[name]) for name in annotations if name in vars(given)}
         made.__doc__, made.__module__ = given.__doc__, given.__module__
         functions = {name: value for name, value in vars(given).items() if inspect.isfunction(value)}
         made.methods = {name: DeviceFunction(value) for name, value in functions.items()}
@@ -121,6 +151,15 @@ class StructType:
 
     def __repr__(self) -> str:
         return f"<structure {self.__name__!r}>"
+
+
+def _default(type_: StructType, name: str, given: object) -> bool | int | float:
+    """The default of a field, which is a number."""
+    found = number(given)
+    if found is None or not isinstance(type_.fields[name], DType):
+        message = f"the field {name!r} of {type_.__name__!r} has the default {shown(given)}; a default is a number"
+        raise BuildError(message, fix="pass it where the structure is made")
+    return found
 
 
 FieldType: TypeAlias = DType | VectorType | StructType

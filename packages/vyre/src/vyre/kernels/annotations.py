@@ -142,7 +142,11 @@ def signature_of(source: FunctionSource) -> KernelSignature:
         if extra is not None:
             raise source.error(extra, f"a kernel has no parameter of variable number, got {extra.arg!r}", "name each")
     parameters, defaults = [], inspect.signature(source.function).parameters
+    first = next(iter((*arguments.posonlyargs, *arguments.args)), None)
     for node in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+        if node.annotation is None and node is first and node.arg in ("self", "cls"):
+            fix = f"leave {node.arg!r} out, and write @staticmethod above @vy.kernel, or define it outside of the class"
+            raise source.error(node, "a kernel is a function, and no method", fix)
         if node.annotation is None:
             message = f"the parameter {node.arg!r} has no annotation"
             raise source.error(node, message, "write its type, such as vy.f32 or vy.Array[vy.f32, 'n']")

@@ -7,7 +7,7 @@ import builtins
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -17,9 +17,10 @@ import vyre_math
 from vyre import overloads
 from vyre.kernels import intrinsics
 from vyre.kernels.aggregates import StructType, Vector, VectorType
+from vyre.kernels.device import HostCallable
 from vyre.kernels.expressions import OTHER_NAMES, ArrayAtomic, ExpressionReader, _kind
 from vyre.kernels.values import KernelArray, NumberChoice, is_runtime
-from vyre_foundation.build import Array, Value, constant
+from vyre_foundation.build import Array, Value
 from vyre_foundation.build.arguments import dtype_of, number
 from vyre_foundation.dtype import DType, bool_, u32
 from vyre_foundation.ir.stmt import SubgroupOp
@@ -166,7 +167,7 @@ INTRINSICS: Mapping[object, Handler] = {
 
 
 def _sum(reader: ExpressionReader, node: ast.Call, given: Given) -> object:
-    elements = list(given[0])
+    elements = _elements(reader, node, given[0])
     if len(given) > 1:
         elements.insert(0, given[1])
     return reduce(lambda x, y: reader.binary(ast.Add(), x, y, node), elements) if elements else 0
@@ -174,7 +175,7 @@ def _sum(reader: ExpressionReader, node: ast.Call, given: Given) -> object:
 
 def _extreme(name: str) -> Handler:
     def handler(reader: ExpressionReader, node: ast.Call, given: Given) -> object:
-        operands = reader.unify(list(given[0]) if len(given) == 1 else given, node)
+        operands = reader.unify(_elements(reader, node, given[0]) if len(given) == 1 else given, node)
         if operands[0].dtype.is_float:
             fix = f"write vy.{name}, which gives the other operand for a NaN"
             reader.refuse(node, f"the result of Python's {name} depends on the order of its operands for a NaN", fix)
@@ -186,7 +187,7 @@ def _extreme(name: str) -> Handler:
 def _truths(is_all: bool) -> Handler:
     def handler(reader: ExpressionReader, node: ast.Call, given: Given) -> object:
         result: bool | Value = is_all
-        for element in given[0]:
+        for element in _elements(reader, node, given[0]):
             x = reader.truth(element, node)
             if isinstance(x, bool):
                 if x is not is_all:
@@ -212,6 +213,17 @@ def _bool(reader: ExpressionReader, node: ast.Call, given: Given) -> object:
     return reader.truth(given[0], node)
 
 
+def _print(reader: ExpressionReader, node: ast.Call, given: Given) -> object:
+    fix = 'add a result that holds the value, as in seen: vy.Out[vy.f32, "n"], and store it: seen[i] = value'
+    reader.refuse(node, "a kernel does not print values of the program", fix)
+
+
+def _elements(reader: ExpressionReader, node: ast.Call, given: Any) -> list[Any]:
+    """The elements of an argument that a function of Python takes one by one."""
+    reader.require_iterable(given, node)
+    return list(given)
+
+
 def _conversion(name: str, types: str) -> Handler:
     def handler(reader: ExpressionReader, node: ast.Call, given: Given) -> object:
         reader.refuse(node, f"Python's {name} does not say how wide the result is", f"write {types}")
@@ -230,6 +242,7 @@ BUILTINS: Mapping[object, Handler] = {
     builtins.bool: _bool,
     builtins.int: _conversion("int", "vy.i32(x) or another type"),
     builtins.float: _conversion("float", "vy.f32(x) or another type"),
+    builtins.print: _print,
 }
 """What some functions of Python do with values of the program."""
 
@@ -239,6 +252,8 @@ _STRUCTURAL = (zip, enumerate, reversed, list, tuple, dict)
 
 def call(reader: ExpressionReader, callee: Any, node: ast.Call) -> object:
     """Call anything but a device function."""
+    if isinstance(callee, HostCallable):
+        _refuse_kernel(reader, callee, node)
     positional, named = reader.arguments(node)
     if isinstance(callee, ArrayAtomic):
         return _atomic(reader, callee, node, positional, named)
@@ -250,9 +265,11 @@ def call(reader: ExpressionReader, callee: Any, node: ast.Call) -> object:
     if not is_runtime(positional) and not is_runtime(named):
         return callee(*positional, **named)
     handler = BUILTINS.get(callee) if _is_hashable(callee) else None
-    if handler is not None and not named:
+    if handler is not None and (not named or callee is print):
         return handler(reader, node, positional)
     if any(callee is function for function in _STRUCTURAL):
+        for x in positional:
+            reader.require_iterable(x, node)
         return callee(*positional, **named)
     if isinstance(getattr(callee, "__self__", None), Value):
         return callee(*positional, **named)
@@ -269,6 +286,14 @@ def call(reader: ExpressionReader, callee: Any, node: ast.Call) -> object:
     reader.refuse(node, f"{name}(…) is a function of Python, which cannot compute with values of the program", fix)
 
 
+def _refuse_kernel(reader: ExpressionReader, callee: HostCallable, node: ast.Call) -> NoReturn:
+    called = ast.unparse(node.func)
+    if getattr(callee, "__wrapped__", None) is reader.frames[0].source.function:
+        reader.refuse(node, f"the kernel {called!r} calls itself", "write a loop")
+    fix = "decorate what both compute with @vy.func, and call that function in both kernels"
+    reader.refuse(node, f"{called!r} is a kernel, which only the host launches", fix)
+
+
 def _typed(reader: ExpressionReader, dtype: DType, node: ast.Call, positional: Given) -> Value:
     if len(positional) != 1:
         reader.refuse(node, f"got {len(positional)} arguments of {dtype}, expected one", f"write vy.{dtype}(x)")
@@ -276,7 +301,7 @@ def _typed(reader: ExpressionReader, dtype: DType, node: ast.Call, positional: G
     if isinstance(x, Value):
         return x.cast(dtype)
     if number(x) is not None:
-        return constant(dtype, x)
+        return reader.literal(x, dtype, node)
     return reader.value(x, dtype, node)
 
 

@@ -236,12 +236,9 @@ class _Reading:
             f"the launch has the shape of {self._first_result()}, which is {_text_of(self.shape)},"
             f" and vy.index() is the place in {array.place!r}, which has {_text_of(own[0])}"
         )
-        raise self.source.error(node, message, f"state the shape of the launch, as in {self._stated(own[0])}")
-
-    def _stated(self, shape: tuple[Axis, ...]) -> str:
-        """How a decorator states a shape, or that of the first result where axes have no names."""
-        named = self.shape if "" in shape else shape
-        return f"@vy.kernel(shape={_argument(named)})"
+        shape = self.shape if "" in own[0] else own[0]
+        fix = f"state the shape of the launch, as in @vy.kernel(shape={_argument(shape)})"
+        raise self.source.error(node, message, fix)
 
     def _first_result(self) -> str:
         """What a message calls the array whose shape the launch has, where the decorator states none."""

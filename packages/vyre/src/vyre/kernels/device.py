@@ -10,6 +10,10 @@ from vyre.kernels.source import FunctionSource, source_of
 from vyre_foundation.errors import BuildError
 
 
+class HostCallable:
+    """What the host calls, and kernels cannot: a kernel."""
+
+
 class DeviceFunction:
     """A function that kernels call. Made by `func`."""
 

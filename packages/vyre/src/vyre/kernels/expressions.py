@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import math
 import operator
 import re
 from abc import ABC, abstractmethod
@@ -82,6 +83,8 @@ OTHER_NAMES = {
     "isnan": "is_nan", "maximum": "max", "minimum": "min", "power": "pow", "rint": "round", "where": "select",
 }  # fmt: skip
 """What functions of NumPy and Python are called in vyre."""
+_OF_ARRAYS = ("sum", "min", "max", "any", "all")
+"""What Python calls a function of `vyre` that computes with arrays, on the host."""
 MAX_POWER = 64
 """The greatest exponent of an integer power that is written as products."""
 
@@ -199,8 +202,17 @@ class ExpressionReader(ABC):
             self.refuse(node, f"got the float {x!r}, expected {dtype}", f"write an integer, or vy.{dtype}(…)")
         if isinstance(x, bool) and dtype is not bool_:
             self.refuse(node, f"got {x}, expected {dtype}", f"write {int(x)}")
+        return self.literal(x, dtype, node)
+
+    def literal(self, x: Number, dtype: DType, node: ast.AST) -> Value:
+        """A number as a value of a type, which must hold it: a float is rounded, but not to an infinity."""
         with self.at(node):
-            return constant(dtype, x)
+            found = constant(dtype, x)
+        is_infinite = isinstance(found.expr, Literal) and math.isinf(found.expr.value)
+        if is_infinite and not (isinstance(x, float) and math.isinf(x)):
+            fix = "use a type that holds it, or write float('inf')"
+            self.refuse(node, f"{shown(x)} is not a value of {dtype}", fix)
+        return found
 
     def unify(self, operands: Sequence[Any], node: ast.AST) -> list[Value]:
         """Operands as values of one type: numbers take the type of the values beside them."""
@@ -849,12 +861,19 @@ class ExpressionReader(ABC):
     def iterable(self, node: ast.expr) -> Iterable[Any]:
         """What an expression gives to a loop that runs while the kernel is compiled."""
         x = self.eval(node)
-        if isinstance(x, (Value, NumberChoice, KernelArray)):
-            fix = "count with `for k in range(…)` and index the array"
-            self.refuse(node, "the elements are not known while the kernel is compiled", fix)
+        self.require_iterable(x, node)
         with self.at(node):
             elements: Iterable[Any] = iter(x)
         return elements
+
+    def require_iterable(self, x: object, node: ast.AST) -> None:
+        """Refuse to go through the elements of what has them only when the program runs."""
+        if isinstance(x, (Value, NumberChoice, KernelArray, ElementPart)):
+            fix = "count with `for k in range(…)` and index the array"
+            name = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+            if name in _OF_ARRAYS:
+                fix += f"; outside of a kernel, vy.{name} computes with whole arrays"
+            self.refuse(node, "the elements are not known while the kernel is compiled", fix)
 
     def _ListComp(self, node: ast.ListComp) -> list[object]:
         return list(self._comprehension(node.generators, lambda: self.eval(node.elt)))

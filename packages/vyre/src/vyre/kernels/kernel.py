@@ -16,6 +16,7 @@ import vyre_driver
 from vyre.execution import backend_for, grid_for, on_host
 from vyre.kernels.annotations import ArrayType, KernelSignature, Role, ScalarType, signature_of
 from vyre.kernels.compile import CompiledKernel, Options, compile_kernel
+from vyre.kernels.device import HostCallable
 from vyre.kernels.errors import KernelError
 from vyre.kernels.recording import record_call
 from vyre.kernels.source import FunctionSource, source_of
@@ -67,7 +68,7 @@ _ELSEWHERE = frozenset((DeviceArray, RecordedRange))
 """Types of arguments that are not in host memory."""
 
 
-class KernelLauncher:
+class KernelLauncher(HostCallable):
     """A kernel on a backend, with the options of its launches. Made by `KernelFunction.on`."""
 
     def __init__(
@@ -284,7 +285,7 @@ def _is_result(type_: ArrayType | ScalarType) -> bool:
     return isinstance(type_, ArrayType) and type_.role is Role.OUT
 
 
-class KernelFunction:
+class KernelFunction(HostCallable):
     """A function of Python that runs on every backend. Made by `kernel`.
 
     It is compiled at the first call, or when its program is asked for, once; it may be called from several threads.

@@ -31,6 +31,8 @@ from vyre.kernels.values import ElementPart, KernelArray, Merged, NumberChoice, 
 from vyre_foundation.build import Mutable, Value
 from vyre_foundation.build.arguments import number
 from vyre_foundation.dtype import DType, bool_
+from vyre_foundation.errors import BuildError
+from vyre_foundation.ir.expr import Id, IdKind
 
 Names = dict[str, object]
 _NONE = object()
@@ -231,6 +233,9 @@ class KernelReader(ExpressionReader):
             self.refuse(target, f"got {_word(target)} as a target", "assign to a name or to an element")
 
     def _unpack(self, target: ast.Tuple | ast.List, x: Any) -> None:
+        if isinstance(x, Value) and len(self.shape) == 1 and x.expr is Id(IdKind.GLOBAL_ID, 0):
+            fix = f"write {ast.unparse(target.elts[0])} = vy.index(), or state more axes, as in shape=('h', 'w')"
+            self.refuse(target, "the launch has one axis, so its index is one value", fix)
         if isinstance(x, (Value, NumberChoice, KernelArray)):
             self.refuse(target, "one value is assigned to several names", "assign a tuple")
         with self.at(target):
@@ -643,10 +648,10 @@ class KernelReader(ExpressionReader):
     def _make_struct(self, type_: StructType, node: ast.Call) -> StructValue:
         """A structure from its fields."""
         positional, named = self.arguments(node)
-        given = {**dict(zip(type_.fields, positional, strict=False)), **named}
-        if len(positional) + len(named) != len(type_.fields) or given.keys() != type_.fields.keys():
-            fix = f"pass {', '.join(type_.fields)}"
-            self.refuse(node, f"got {len(positional) + len(named)} fields of {type_.__name__!r}", fix)
+        try:
+            given = type_.bind(positional, named)
+        except BuildError as error:
+            self.refuse(node, error.message, error.fix)
         nodes = dict(zip(type_.fields, node.args, strict=False))
         nodes |= {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg is not None}
         for name, source in nodes.items():
