@@ -813,3 +813,9 @@ def test_a_function_of_values_refuses_arrays_of_a_device() -> None:
         vy.BuildError, match=r"got DeviceArray, expected a value or a number\. Fix: pass the array to a ker"
     ):
         vy.sqrt(vy.array(np.float32([4])))
+
+
+def test_a_configuration_is_passed_by_name() -> None:
+    with pytest.raises(ValueError, match=r"backend: got a DispatchConfig, .*Fix: name it, as in on\(config=Dispatch"):
+        whole.on(vy.DispatchConfig(timeout=1))
+    assert whole.on(config=vy.DispatchConfig(timeout=60))(np.float32([1])).tolist() == [1]

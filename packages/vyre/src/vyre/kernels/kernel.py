@@ -435,7 +435,12 @@ class KernelFunction(HostCallable):
         Raises:
             UnknownBackend: No installed package registers the id.
             BackendUnavailable: The backend cannot be opened on this machine.
+            InvalidLaunch: A configuration is passed for the backend.
         """
+        given: object = backend
+        if isinstance(given, DispatchConfig):
+            needed, fix = "the id of a backend, or a backend", "name it, as in on(config=DispatchConfig(…))"
+            raise InvalidLaunch("backend", needed=needed, got="a DispatchConfig", fix=fix)
         return KernelLauncher(self.compiled, backend, DEFAULT_CONFIG if config is None else config, invocations)
 
     def source(self, backend: str | VyreBackend | None = None) -> str:
