@@ -98,6 +98,16 @@ def bounce() -> vy.ProgramBuilder:
     return p
 
 
+def below_three() -> vy.ProgramBuilder:
+    with vy.program("below_three") as p:
+        n, out = p.read("n", vy.i32, shape=1), p.write("out", vy.i32, shape=1)
+        below = p.var(vy.i32(0), name="below")
+        with p.range(vy.i32(0), n[0], name="j") as j, p.if_(j - 2 < 1):
+            below += 1
+        out[p.index()] = below
+    return p
+
+
 def scaled() -> vy.ProgramBuilder:
     with vy.program("scaled") as p:
         by, x = p.scalar("by", vy.f64), p.read("x", vy.f64, shape="n")
@@ -254,7 +264,7 @@ PAIRS: dict[str, Recorded] = {
     "index": {"xor": of_elements("xor", vy.u32, "a b", lambda a, b, i: a[i] ^ b[i])},
     "kernels": {
         function.__name__: function
-        for function in (saxpy, life, histogram, collatz, fade, bounce, step, scaled, transpose)
+        for function in (saxpy, life, histogram, below_three, collatz, fade, bounce, step, scaled, transpose)
     },
     "pytorch": {
         "squash": of_elements("squash", vy.f32, "x", lambda x, i: x[i] / (1.0 + vy.abs(x[i]))),
