@@ -333,7 +333,11 @@ def _reduced(
             states = reduce_axis(kind, [flat], number // inner, length, inner, backend, mean)
             found = _finished(operation, states, array, result)
         else:
-            found = _of_no_elements(operation, array, result, number)
+            found = (
+                _of_no_elements(operation, array, result, 0)
+                if length
+                else _of_nothing(operation, array, result, number)
+            )
     if keepdims:
         shape = tuple(1 if n in axes else size for n, size in enumerate(whole))
     return delivered(found.reshape(shape), out)

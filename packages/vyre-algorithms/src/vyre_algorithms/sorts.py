@@ -110,9 +110,9 @@ def sort(
     which = axis_of(axis, array.ndim)
     if before is not None:
         return delivered(_merged(vector(array), before, descending, backend)[0], out)
-    rows = axis_last(array, which)
     if not array.size:
-        return delivered(rows.copy(), out)
+        return delivered(array.copy(), out)
+    rows = axis_last(array, which)
     flat = rows.reshape(-1)
     if rows.shape[-1] == flat.size:
         found = by_digits(flat, False, descending, flat.size, backend).view(type_of(array).numpy)
@@ -151,9 +151,9 @@ def argsort(
     which = axis_of(axis, array.ndim)
     if before is not None:
         return delivered(_merged(vector(array), before, descending, backend)[1].astype(np.int64), out)
-    rows = axis_last(array, which)
     if not array.size:
         return delivered(zeros_beside(array, array.shape, i64), out)
+    rows = axis_last(array, which)
     places = by_digits(rows.reshape(-1), True, descending, rows.shape[-1], backend)
     if rows.ndim > 1:
         length = beside(places, np.array([rows.shape[-1]], np.uint32))

@@ -1,0 +1,105 @@
+"""Arrays without elements, along every axis: results have the shapes, types and values of NumPy's."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+
+import numpy as np
+import pytest
+
+import vyre_algorithms as va
+from vyre_driver import backend_for
+from vyre_driver.arrays.make import array as array_on
+from vyre_driver.errors import InvalidInput
+
+SHAPES = [(0,), (0, 4), (4, 0), (2, 3, 0), (2, 0, 3), (0, 2, 3), (0, 0)]
+NUMPY = {
+    "all": np.all,
+    "any": np.any,
+    "argmax": np.argmax,
+    "argmin": np.argmin,
+    "argsort": np.argsort,
+    "cumprod": np.cumprod,
+    "cumsum": np.cumsum,
+    "fft": np.fft.fft,
+    "ifft": np.fft.ifft,
+    "max": np.max,
+    "mean": np.mean,
+    "min": np.min,
+    "prod": np.prod,
+    "rfft": np.fft.rfft,
+    "scan": np.cumsum,
+    "sort": np.sort,
+    "sum": np.sum,
+}
+"""The function of NumPy that each function with an axis follows."""
+
+
+def test_every_function_with_an_axis_is_here():
+    functions = {name: getattr(va, name) for name in va.__all__}
+    with_axis = {name for name, f in functions.items() if callable(f) and "axis" in inspect.signature(f).parameters}
+    assert with_axis == set(NUMPY)
+
+
+@pytest.fixture(params=[False, True], ids=["host", "device"])
+def place(request):
+    """What puts an array where a function gets it: it stays on the host, or goes to the memory of a backend."""
+    return (lambda x: array_on(backend_for("reference"), x)) if request.param else (lambda x: x)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("name", sorted(set(NUMPY) - {"fft", "ifft", "rfft"}))
+def test_along_an_axis(name, shape, place):
+    for axis in range(-len(shape), len(shape)):
+        check(name, np.zeros(shape, np.float32), {"axis": axis}, place)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("name", ["fft", "ifft", "rfft"])
+def test_transforms(name, shape):
+    for axis in range(-len(shape), len(shape)):
+        check(name, np.zeros(shape, np.float32), {"axis": axis}, np.asarray)
+
+
+@pytest.mark.parametrize("name", ["all", "any", "max", "mean", "min", "prod", "sum"])
+@pytest.mark.parametrize("axis", [None, (), (0, 1), (1, 2), (0, 2), (0, 1, 2)], ids=str)
+def test_along_several_axes(name, axis, place):
+    for shape in ((2, 0, 3), (0, 2, 3), (2, 3, 0)):
+        for keepdims in (False, True):
+            check(name, np.zeros(shape, np.float32), {"axis": axis, "keepdims": keepdims}, place)
+
+
+@pytest.mark.parametrize("name", ["argsort", "sort"])
+def test_descending(name, place):
+    for axis in range(3):
+        assert getattr(va, name)(place(np.zeros((2, 0, 3), np.int16)), axis, descending=True).shape == (2, 0, 3)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_other_functions(shape, place):
+    x = np.zeros(shape, np.float32)
+    given, none = place(x), place(np.zeros(0, np.int64))
+    assert va.transpose(given).shape == x.T.shape
+    assert va.unique(given).shape == (0,)
+    assert va.stencil(given, lambda at: at(*[0] * x.ndim)).shape == shape
+    assert va.gather(given, none).shape == (0, *shape[1:])
+    assert va.convolve(given, np.ones([2] * x.ndim, np.float32), "same").shape == shape
+    if x.ndim > 1:
+        other = np.zeros((*shape[:-2], shape[-1], 5), np.float32)
+        assert va.matrix_transpose(given).shape == np.swapaxes(x, -1, -2).shape
+        np.testing.assert_array_equal(np.asarray(va.matmul(given, place(other))), x @ other, strict=True)
+
+
+def check(name, x, options, place):
+    """The function gives what NumPy's gives, or refuses what NumPy refuses."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # the mean of no elements
+            wanted = NUMPY[name](x, **options)
+    except ValueError:
+        with pytest.raises(InvalidInput, match="Fix: "):
+            getattr(va, name)(place(x), **options)
+    else:
+        found = np.asarray(getattr(va, name)(place(x), **options))
+        np.testing.assert_array_equal(found, wanted, strict=True)
