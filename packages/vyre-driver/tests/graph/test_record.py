@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.errors import InvalidInput, InvalidLaunch
 from vyre_driver.graph.nodes import BufferRange, DispatchNode, RepeatNode, UploadNode
 from vyre_driver.graph.record import GraphRecorder
+from vyre_driver.graph.recorded import RecordedRange
 from vyre_driver.testing.graphs import programs
 from vyre_foundation.build import program
 from vyre_foundation.dtype import f32, u32
@@ -99,6 +101,44 @@ def test_a_range_of_another_graph_is_refused_at_once() -> None:
     with pytest.raises(BuildError, match="a range of graph 'other', expected one of graph 'one'") as caught:
         one.dispatch(AFFINE, x=x)
     assert str(caught.value).endswith("call the other graph with `call`")
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        lambda g, x: g.input("y", u32, 4),
+        lambda g, x: g.temporary(u32, 4),
+        lambda g, x: g.resident("y", u32, 4),
+        lambda g, x: g.dispatch(AFFINE, x=x),
+        lambda g, x: g.upload(x, np.zeros(4, np.uint32)),
+        lambda g, x: g.copy(x, x),
+        lambda g, x: g.fill(x),
+        lambda g, x: g.output("y", x),
+        lambda g, x: g.repeat(2),
+        lambda g, x: g.call(g.build(), x=x),
+        lambda g, x: g.__enter__(),
+        lambda g, x: x.copy(),
+        lambda g, x: x.astype(f32),
+        lambda g, x: x.assign(np.zeros(4, np.uint32)),
+    ],
+)
+def test_nothing_is_recorded_after_the_block(record: Callable[[GraphRecorder, RecordedRange], object]) -> None:
+    with GraphRecorder("a") as g:
+        x = g.input("x", u32, 4)
+        g.output("out", x)
+    before = str(g.build())
+    with pytest.raises(BuildError, match=r"^graph 'a': it records no more: its `with` block has ended") as caught:
+        record(g, x)
+    assert caught.value.fix == "record within the block, or begin another graph"
+    assert str(g.build()) == before
+
+
+def test_a_block_that_raises_ends_too() -> None:
+    g = GraphRecorder("a")
+    with pytest.raises(ZeroDivisionError), g:
+        raise ZeroDivisionError
+    with pytest.raises(BuildError, match="records no more"):
+        g.input("x", u32, 4)
 
 
 def test_what_is_no_range_is_refused_at_once() -> None:

@@ -62,14 +62,15 @@ class RepeatBlock:
 
 
 class GraphRecorder:
-    """Records a `Graph`. Used in a ``with`` block, it validates the graph at the end of the block.
+    """Records a `Graph`. Used in a ``with`` block, it validates the graph at the end of the block, and ends there.
 
     Arguments of wrong types are refused by the call; `build` refuses what only the whole graph shows, all at once.
     """
 
     def __init__(self, name: str) -> None:
         self.name = _text(name, "the name of a graph")
-        self._origin = _origin()
+        self._origin = Origin(*caller_outside(RECORDERS))
+        self._has_ended = False
         self._buffers: dict[str, GraphBuffer] = {}
         self._bodies: list[list[Node]] = [[]]
         self._names: dict[str, int] = {}
@@ -81,11 +82,13 @@ class GraphRecorder:
         return f"<{type(self).__name__} {self.name!r}: {len(self._buffers)} buffers, {len(self._bodies[0])} nodes>"
 
     def __enter__(self) -> Self:
+        self._line()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._has_ended = True
         if kind is None:
             self.build()
 
@@ -102,7 +105,7 @@ class GraphRecorder:
         Returns:
             The whole buffer as a range.
         """
-        made = self._declare(name, BufferKind.INPUT, dtype, shape, _origin())
+        made = self._declare(name, BufferKind.INPUT, dtype, shape, self._line())
         if made.ndim != 1:
             self._input_shapes[name] = made.shape
         return made
@@ -118,7 +121,7 @@ class GraphRecorder:
         Returns:
             The whole buffer as a range.
         """
-        return self._declare(self._fresh(name or "temporary"), BufferKind.TEMPORARY, dtype, shape, _origin())
+        return self._declare(self._fresh(name or "temporary"), BufferKind.TEMPORARY, dtype, shape, self._line())
 
     def resident(self, name: str, dtype: DType, shape: int | Sequence[int]) -> RecordedRange:
         """Declare device memory of the caller, whose handle each launch passes by this name.
@@ -131,7 +134,7 @@ class GraphRecorder:
         Returns:
             The whole buffer as a range.
         """
-        return self._declare(name, BufferKind.RESIDENT, dtype, shape, _origin())
+        return self._declare(name, BufferKind.RESIDENT, dtype, shape, self._line())
 
     # ── nodes ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -170,7 +173,7 @@ class GraphRecorder:
             BuildError: A range belongs to another graph, or an argument is of another kind.
             InvalidInput: An array does not fit the program's declaration.
         """
-        origin = _origin()
+        origin = self._line()
         found = program_of(program)
         if found is None:
             raise _unexpected("the program", program, "what build() of a program returned, or a kernel")
@@ -210,7 +213,7 @@ class GraphRecorder:
             data: An array of the type of the range, with as many elements.
             name: What messages call the node.
         """
-        origin, where = _origin(), self._fresh_node(name or "upload")
+        origin, where = self._line(), self._fresh_node(name or "upload")
         part = self._range(target, where)
         contents = array_bytes(declaration(GraphBuffer(part.buffer, BufferKind.INPUT, target.dtype, part.count)), data)
         self._append(UploadNode(where, contents.tobytes(), part, origin))
@@ -223,7 +226,7 @@ class GraphRecorder:
             target: Where it is written; it may not overlap the source.
             name: What messages call the node.
         """
-        origin, where = _origin(), self._fresh_node(name or "copy")
+        origin, where = self._line(), self._fresh_node(name or "copy")
         self._append(CopyNode(where, self._range(source, where), self._range(target, where), origin))
 
     def fill(self, target: RecordedRange, value: bool | int | float = 0, name: str | None = None) -> None:
@@ -234,7 +237,7 @@ class GraphRecorder:
             value: A number of its type.
             name: What messages call the node.
         """
-        origin, where = _origin(), self._fresh_node(name or "fill")
+        origin, where = self._line(), self._fresh_node(name or "fill")
         part = self._range(target, where)
         try:
             element = literal(target.dtype, value).bits.to_bytes(target.dtype.size, "little")
@@ -250,7 +253,7 @@ class GraphRecorder:
             name: The key in the result of a launch.
             source: The range.
         """
-        origin = _origin()
+        origin = self._line()
         text = _text(name, "the name of an output")
         where = self._fresh_node(f"output {text}")
         self._append(DownloadNode(where, text, self._range(source, where), origin))
@@ -268,7 +271,7 @@ class GraphRecorder:
         Returns:
             A context manager for the block.
         """
-        origin, where = _origin(), self._fresh_node(name or "repeat")
+        origin, where = self._line(), self._fresh_node(name or "repeat")
         given: object = limit
         if not isinstance(given, SupportsIndex) or isinstance(given, bool):
             raise _unexpected("limit", limit, "an integer of at least 1")
@@ -296,7 +299,7 @@ class GraphRecorder:
         Returns:
             The range of each output by name: the one that was passed, or a new temporary.
         """
-        origin = _origin()
+        origin = self._line()
         if not isinstance(graph, Graph):
             raise _unexpected("the graph", graph, "what build() of a graph returned")
         where = self._fresh_node(name or graph.name)
@@ -331,6 +334,16 @@ class GraphRecorder:
         return graph
 
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _line(self) -> Origin:
+        """The line of the user that records a node, also where vyre records one for it; refused after the block."""
+        if self._has_ended:
+            message, fix = (
+                "it records no more: its `with` block has ended",
+                "record within the block, or begin another graph",
+            )
+            raise BuildError(message, fix=fix, where=f"graph {self.name!r}")
+        return Origin(*caller_outside(RECORDERS))
 
     def _declare(
         self, name: str, kind: BufferKind, dtype: DType, shape: int | Sequence[int], origin: Origin
@@ -401,11 +414,6 @@ class GraphRecorder:
         """A name that no node has."""
         number = self._names[stem] = self._names.get(stem, 0) + 1
         return stem if number == 1 else f"{stem}#{number}"
-
-
-def _origin() -> Origin:
-    """The line of the user that records a node, also where vyre records one for it."""
-    return Origin(*caller_outside(RECORDERS))
 
 
 def _text(given: object, what: str) -> str:
