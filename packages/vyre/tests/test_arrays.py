@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import math
 import pickle
 import sys
 from collections.abc import Callable, Iterator
@@ -119,8 +120,28 @@ def test_a_part_is_replaced_by_an_array(backend: vy.VyreBackend) -> None:
     assert np.array_equal(array.numpy(), host)
     with pytest.raises(InvalidInput, match=r"array of int32 of the shape \(4,\).*Fix: convert or reshape"):
         array[0] = np.zeros(4, np.float32)
-    with pytest.raises(BuildError, match="do not fit i32"):
+    with pytest.raises(BuildError, match="does not fit i32"):
         array[0] = 2**40
+
+
+def test_a_part_is_replaced_by_a_row_that_is_repeated(backend: vy.VyreBackend) -> None:
+    host = np.arange(24, dtype=np.int32).reshape(2, 3, 4)
+    array, row = vy.array(host, backend=backend), np.int32([9, 8, 7, 6])
+    for index, value in [(np.s_[:], row), (np.s_[0, ::2], row[None]), (np.s_[1, :, 1::2], np.int32([[1], [2], [3]]))]:
+        for given in (value, vy.array(value + 1, backend=backend)):
+            array[index] = given
+            host[index] = np.asarray(given)
+            assert array.numpy().tolist() == host.tolist()
+
+
+def test_what_numpy_s_arrays_have_too(backend: vy.VyreBackend) -> None:
+    host = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    array = vy.array(host, backend=backend)
+    assert array.tolist() == host.tolist()
+    for axes in [(-1, 0, 1), (1, -3, 2), ((2, 0, 1),), ([-1, 1, 0],), ()]:
+        assert np.array_equal(array.transpose(*axes).numpy(), host.transpose(*axes))
+    assert f"{array[1, 2, 3]:.2f} {array[0]}" == f"23.00 <f32 array of shape (3, 4) on {backend.id()!r}>"
+    assert vy.array(np.array([(1, 2.5)], "i4, f4"), backend=backend).tolist() == [(1, 2.5)]
 
 
 @pytest.mark.parametrize("name", ["cpu", "opencl"])
@@ -351,13 +372,41 @@ def test_arrow_without_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
         ([1, 2], None, "carries a type.*Fix: pass dtype="),
         (np.ma.masked_array(np.zeros(2)), None, "mask.*Fix: pass .filled"),
         (object(), None, "Fix: pass dtype="),
-        ([300], vy.u8, "do not fit u8"),
-        (np.array(["a"]), None, "expected a type"),
+        ([300], vy.u8, r"the value 300 of 'array' does not fit u8\. Fix: use values in 0 … 255, or another type"),
+        (
+            [1, 2.5],
+            vy.i32,
+            r"the value 2\.5 of 'array' does not fit i32\. Fix: round the values first, or use a type of",
+        ),
+        (
+            [[1.0, 2.0], [1e9, 0.5]],
+            vy.f16,
+            r"the value 1000000000\.0 of 'array' does not fit f16\. Fix: use a wider type",
+        ),
+        (np.array([65519.0, 65520.0]), vy.f16, "the value 65520.0 of 'array' does not fit f16"),
+        ([math.inf, 2**200], vy.f32, "the value 1606938.* of 'array' does not fit f32"),
+        ([10**400], vy.f64, "the value 1000.* of 'array' does not fit f64"),
+        ([1e39], vy.bf16, "the value 1e\\+39 of 'array' does not fit bf16"),
+        (np.array(["a"]), None, r"got the type str32, expected a type\. Fix: use one of"),
+        (np.array([1j]), None, r"got the type complex128, expected a type\. Fix: use one of"),
+        (np.array([None]), None, r"got the type object, expected a type\. Fix: use one of"),
+        (
+            np.zeros(3, ">f4"),
+            None,
+            r"got the type float32 in another byte order, .* Fix: use float32, to which \.astype",
+        ),
     ],
 )
 def test_what_is_no_array_is_refused(given: object, dtype: Any, match: str) -> None:
     with pytest.raises((InvalidInput, BuildError), match=match):
         vy.array(given, dtype, backend="cpu")
+
+
+def test_infinities_that_are_written_stay() -> None:
+    for dtype in (vy.f16, vy.bf16, vy.f32, vy.f64):
+        found = vy.array([[math.inf, -math.inf], [math.nan, 1.5]], dtype, backend="reference").numpy()
+        assert found.astype(float).tolist()[0] == [math.inf, -math.inf]
+        assert found.shape == (2, 2)
 
 
 def test_misuse_of_an_array_says_what_to_do() -> None:
@@ -373,7 +422,17 @@ def test_misuse_of_an_array_says_what_to_do() -> None:
         (lambda: array.sum(), r"no attribute 'sum'\. Fix: use \.numpy\(\)\.sum, or a function such as vyre\.sum$"),
         (lambda: array.total, "no attribute 'total'$"),
         (lambda: array.item(), "6 elements.*Fix: index the element"),
-        (lambda: array[2], "out of bounds for axis 0 of length 2"),
+        (lambda: array[2], "out of bounds for axis 0 of length 2. Fix: use an index from -2 to 1"),
+        (lambda: array[np.ones(2, bool)], r"got ndarray as an index\. Fix: call vyre\.compact"),
+        (lambda: array[np.array([0, 1])], r"got ndarray as an index\. Fix: call vyre\.gather"),
+        (lambda: array[array[0]], r"got DeviceArray as an index\. Fix: call vyre\.gather"),
+        (lambda: array.transpose(0), r"got \(0,\), expected the numbers of all 2 axes.*Fix: name each axis once"),
+        (lambda: array.transpose(-1, 1), "expected the numbers of all 2 axes"),
+        (lambda: array.transpose(0.5, 1), "got .0.5, 1., expected integers"),
+        (lambda: array.reshape(2.0, 3), "got .2.0, 3., expected integers"),
+        (lambda: f"{array:.2f}", "6 elements.*Fix: index the element"),
+        (lambda: array.__setitem__(0, np.zeros(2, np.uint32)), r"got one of uint32, \(2,\).*Fix: convert or reshape"),
+        (lambda: array.__setitem__(0, np.ma.masked_array([1, 2, 3], [0, 0, 1])), "a masked array.*Fix: pass .filled"),
         (lambda: array[0, 0, 0], "Fix: pass one for each axis"),
         (lambda: array["x"], "Fix: use integers, slices"),
         (lambda: array.reshape(4), "a shape of 6 elements.*Fix"),

@@ -141,6 +141,26 @@ def test_a_block_that_raises_ends_too() -> None:
         g.input("x", u32, 4)
 
 
+@pytest.mark.parametrize("misuse", [lambda x: x + 1, lambda x: 2 * x, lambda x: -x, lambda x: x @ x])
+def test_ranges_have_no_arithmetic(misuse: Callable[[RecordedRange], object]) -> None:
+    x = GraphRecorder("g").input("x", f32, 4)
+    with pytest.raises(TypeError, match=r"range x.* has no arithmetic\. Fix: call a kernel, or a function such as"):
+        misuse(x)
+
+
+@pytest.mark.parametrize("misuse", [lambda x: x < 1, lambda x: x == x[:], lambda x: np.ones(4) + x])
+def test_elements_of_ranges_are_not_known(misuse: Callable[[RecordedRange], object]) -> None:
+    x = GraphRecorder("g").input("x", f32, 4)
+    with pytest.raises(BuildError, match="the elements of a range are not known before the graph is launched"):
+        misuse(x)
+
+
+def test_a_part_of_a_range_is_not_assigned_to() -> None:
+    x = GraphRecorder("g").input("x", f32, 4)
+    with pytest.raises(BuildError, match=r"Fix: write x\[start:stop\]\.assign"):
+        x[:2] = x[2:]
+
+
 def test_what_is_no_range_is_refused_at_once() -> None:
     g = GraphRecorder("g")
     y = g.input("y", u32, 4)

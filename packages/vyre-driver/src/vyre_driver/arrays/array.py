@@ -19,9 +19,10 @@ from vyre_driver.backend.resources import ResidentArray, Resource
 from vyre_driver.errors import DeviceOutOfMemory, InvalidInput, UnsupportedFeature
 from vyre_driver.plan.gather import convert, gather, layout_of, scatter
 from vyre_driver.plan.moves import copy_all, copy_range, grid_of
+from vyre_driver.plan.operators import WithoutOperators
 from vyre_driver.plan.strides import broadcast_strides, contiguous_strides, reordered, reshaped
-from vyre_foundation.build.arguments import DTypeLike, dtype_of, table_of
-from vyre_foundation.dtype import DType
+from vyre_foundation.build.arguments import DTypeLike, dtype_of, elements_of, shown
+from vyre_foundation.dtype import DType, bool_
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -33,33 +34,6 @@ NAMED_HOLDERS = 5
 
 _live: weakref.WeakKeyDictionary[ArrayMemory, tuple[VyreBackend, DType, tuple[int, ...]]] = weakref.WeakKeyDictionary()
 """What each memory was made for."""
-
-
-def _refuse_comparison(array: object, other: object) -> NoReturn:
-    """Raise where Python would tell whether both are the same object, which is not what a reader expects of arrays."""
-    raise TypeError(f"{array!r} has no comparisons. Fix: compare .numpy(), or ask `is` whether it is the same array")
-
-
-def _refuse_arithmetic(array: object, other: object = None) -> Any:
-    """Raise, unless the other operand is an array or a scalar of NumPy: then NumPy computes, on the host."""
-    if isinstance(other, np.ndarray | np.generic):
-        return NotImplemented
-    fix = "write a kernel, call a function such as vyre.matmul, or compute with .numpy()"
-    raise TypeError(f"{array!r} has no arithmetic. Fix: {fix}")
-
-
-class WithoutOperators:
-    """What arrays of a device do with operators: say what to write instead."""
-
-    __slots__ = ()
-
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse_comparison
-    __hash__ = object.__hash__
-    __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = __matmul__ = _refuse_arithmetic
-    __and__ = __or__ = __xor__ = __lshift__ = __rshift__ = _refuse_arithmetic
-    __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = _refuse_arithmetic
-    __rand__ = __ror__ = __rxor__ = __rlshift__ = __rrshift__ = __rmatmul__ = _refuse_arithmetic
-    __neg__ = __pos__ = __abs__ = __invert__ = _refuse_arithmetic
 
 
 class DeviceArray(WithoutOperators, ResidentArray):
@@ -252,6 +226,14 @@ class DeviceArray(WithoutOperators, ResidentArray):
         found: bool | int | float = self.numpy().reshape(()).item()
         return found
 
+    def tolist(self) -> Any:
+        """Copy the elements to the host, as lists of numbers of Python, as in NumPy."""
+        return self.numpy().tolist()
+
+    def __format__(self, spec: str, /) -> str:
+        """The only element in a format; without a format what `repr` gives."""
+        return format(self.item(), spec) if spec else repr(self)
+
     def __float__(self) -> float:
         return float(self.item())
 
@@ -312,8 +294,12 @@ class DeviceArray(WithoutOperators, ResidentArray):
         shape, strides = self.shape[::-1], self._strides[::-1]
         return DeviceArray(self.backend, self._memory, self.dtype, shape, self._offset, strides)
 
-    def transpose(self, *axes: int) -> DeviceArray:
+    def transpose(self, *axes: int | Sequence[int]) -> DeviceArray:
         """The view with its axes in another order; in reverse order if none are named.
+
+        Args:
+            *axes: The axis of this array that each axis of the view is, as numbers or as one sequence. Negative ones
+                count from the end.
 
         Raises:
             InvalidInput: An axis is missing or named twice.
@@ -394,6 +380,9 @@ class DeviceArray(WithoutOperators, ResidentArray):
         if not isinstance(given, (np.ndarray, DeviceArray)):
             fix = "pass a NumPy array or an array of the device"
             raise InvalidInput("array", needed="an array", got=type(given).__name__, fix=fix)
+        if isinstance(given, np.ma.MaskedArray):
+            fix = "pass .filled(value), or .data for all elements"
+            raise InvalidInput("array", needed="an array without a mask", got="a masked array", fix=fix)
         if numpy_dtype(self) != numpy_dtype(given) or given.shape != self.shape:
             needed = f"an array of {numpy_dtype(self).name} of the shape {self.shape}"
             got = f"one of {numpy_dtype(given).name}, {given.shape}"
@@ -425,11 +414,11 @@ class DeviceArray(WithoutOperators, ResidentArray):
             self.backend.dispatch_resident(scatter(size, self.ndim), resources, config)
 
     def __setitem__(self, index: object, value: object) -> None:
-        """Replace the elements of a view, as `assign` does; a number replaces all of them."""
+        """Replace the elements of a view, as `assign` does. A number, or an array, is broadcast to the view."""
         view = self[index]
         if isinstance(value, (bool, int, float, np.generic)):
-            value = np.full(view.shape, table_of(self.dtype, value, "value"))
-        view.assign(value)
+            value = elements_of(self.dtype, value, "value")
+        view.assign(_broadcast(value, view.shape))
 
     # ── lifetime ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -497,10 +486,34 @@ def require_same_backend(name: str, array: DeviceArray, backend: VyreBackend) ->
         raise InvalidInput(name, needed=needed, got=got, fix=fix)
 
 
+def _broadcast(given: object, shape: tuple[int, ...]) -> object:
+    """An array that is repeated to fill a shape; what does not broadcast to it as it is, for `assign` to refuse."""
+    if not isinstance(given, (np.ndarray, DeviceArray)) or given.shape == shape:
+        return given
+    try:
+        return (
+            given.broadcast_to(shape) if isinstance(given, DeviceArray) else np.broadcast_to(given, shape, subok=True)
+        )
+    except ValueError:
+        return given
+
+
 def _position(part: object, length: int, axis: int) -> int:
-    if isinstance(part, bool) or not isinstance(part, SupportsIndex):
-        raise TypeError(f"got {part!r} as an index. Fix: use integers, slices and ..., or index .numpy()")
+    is_several = isinstance(part, np.ndarray) and part.ndim > 0
+    if isinstance(part, bool) or is_several or not isinstance(part, SupportsIndex):
+        raise TypeError(f"got {shown(part)} as an index. Fix: {_instead_of_index(part)}")
     number = operator.index(part)
     if not -length <= number < length:
-        raise IndexError(f"the index {number} is out of bounds for axis {axis} of length {length}")
+        fix = f"use an index from {-length} to {length - 1}" if length else "index an axis that has elements"
+        raise IndexError(f"the index {number} is out of bounds for axis {axis} of length {length}. Fix: {fix}")
     return number % length
+
+
+def _instead_of_index(part: object) -> str:
+    """What to write where NumPy would take elements by a mask, or by several indices."""
+    dtype = getattr(part, "dtype", None)
+    if dtype is None:
+        return "use integers, slices and ..., or index .numpy()"
+    if dtype == np.bool_ or dtype is bool_:
+        return "call vyre.compact(array, mask) for the elements of a mask"
+    return "call vyre.gather(array, indices) for elements of the first axis, or index .numpy()"

@@ -13,7 +13,7 @@ from vyre_driver.arrays.arrow import from_arrow
 from vyre_driver.arrays.memory import ArrayMemory
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.errors import InvalidInput, UnsupportedFeature
-from vyre_foundation.build.arguments import DTypeLike, dtype_of, shown, table_of
+from vyre_foundation.build.arguments import DTypeLike, dtype_of, elements_of, shown
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -76,11 +76,11 @@ def host_array(given: object, dtype: DTypeLike | None = None) -> npt.NDArray[Any
         if wanted is None:
             fix = "pass dtype=, as in vyre.array([1, 2], dtype=vyre.f32)"
             raise InvalidInput("array", needed="an array, which carries a type", got=shown(given), fix=fix)
-        return table_of(wanted, given, "array")  # type: ignore[arg-type]
+        return elements_of(wanted, given, "array")  # type: ignore[arg-type]
     if wanted is None or found.dtype == wanted.numpy:
         dtype_of(found.dtype)
         return found
-    return table_of(wanted, found, "array")
+    return elements_of(wanted, found, "array")
 
 
 def _imported(given: Any) -> npt.NDArray[Any] | None:

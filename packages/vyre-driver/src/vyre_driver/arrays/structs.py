@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from vyre_driver.arrays.array import COPY, DeviceArray, WithoutOperators
+from vyre_driver.arrays.array import COPY, DeviceArray
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.errors import InvalidInput, UnsupportedFeature
+from vyre_driver.plan.operators import WithoutOperators
 from vyre_foundation.build.arguments import dtype_of, shown
 from vyre_foundation.dtype import DType, u8, u16, u32, u64
 
@@ -163,6 +164,10 @@ class StructArray(WithoutOperators):
             StaleHandle: The array was closed, or its device was opened again.
         """
         return layout_of(self.dtype).structures(self.units.numpy(copy=copy))
+
+    def tolist(self) -> Any:
+        """Copy the elements to the host, as lists of tuples, as in NumPy."""
+        return self.numpy().tolist()
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         try:

@@ -12,6 +12,7 @@ from vyre_driver.errors import InvalidInput
 from vyre_driver.graph.nodes import BufferRange
 from vyre_driver.plan.gather import convert, gather, layout_of
 from vyre_driver.plan.moves import WORDS, grid_of
+from vyre_driver.plan.operators import WithoutOperators
 from vyre_driver.plan.strides import broadcast_strides, contiguous_strides, reordered, reshaped
 from vyre_foundation.build.arguments import DTypeLike, dtype_of
 from vyre_foundation.dtype import DType
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from vyre_driver.graph.record import GraphRecorder
 
 
-class RecordedRange:
+class RecordedRange(WithoutOperators):
     """Some elements of a buffer of a graph that is being recorded, in a shape. Slices of it are ranges too.
 
     Its methods have the meaning that those of a `DeviceArray` have. What needs another order or another type records
@@ -29,6 +30,8 @@ class RecordedRange:
     """
 
     __slots__ = ("dtype", "range", "recorder", "shape")
+
+    instead_of_arithmetic = "call a kernel, or a function such as vyre.matmul, which records a dispatch"
 
     is_contiguous = True
     """A range is always a part of its buffer in order."""
@@ -140,7 +143,7 @@ class RecordedRange:
         made = self.recorder.dispatch(convert(self.dtype, other), source=self)["target"]
         return made.reshape(self.shape)
 
-    def transpose(self, *axes: int) -> RecordedRange:
+    def transpose(self, *axes: int | Sequence[int]) -> RecordedRange:
         """Record a copy with the axes in another order; in reverse order if none are named.
 
         Raises:
@@ -176,6 +179,10 @@ class RecordedRange:
         else:
             self.recorder.upload(self, given)
 
+    def __setitem__(self, chosen: slice, given: object) -> NoReturn:
+        fix = "write x[start:stop].assign(…), which records a copy"
+        raise BuildError("a range records nothing for an assignment to a part of it", fix=fix, where=repr(self))
+
     def _gathered(self, shape: Sequence[int], strides: Sequence[int], start: int = 0) -> RecordedRange:
         """A temporary with the elements that strides lead to from one of them."""
         word, own = WORDS[self.dtype.size], self
@@ -196,5 +203,6 @@ class RecordedRange:
         fix = "make it an output of the graph, or pass an array of the host"
         raise BuildError(message, fix=fix, where=repr(self))
 
-    __array__ = __eq__ = __ne__ = __bool__ = __int__ = __float__ = __index__ = __iter__ = item = numpy = _unknown
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _unknown
+    __array__ = __bool__ = __int__ = __float__ = __index__ = __iter__ = item = numpy = _unknown
     __hash__ = object.__hash__

@@ -44,7 +44,7 @@ def shaped_launch(
         program: One that has `shapes`.
         given: The shapes of the arrays by the names of inputs.
         config: The options of the dispatch. A grid in them stays what it is.
-        numbers: The numbers of the launch by their names, at least those of `Shapes.numbers`.
+        numbers: What the launch is given by name, with at least the numbers of `Shapes.numbers`.
 
     Raises:
         InvalidInput: An array, which the error names, has another shape, or is missing, or a number is no length.
@@ -59,8 +59,7 @@ def shaped_launch(
         if name in given:
             _unify(program, name, given[name], lengths, origin)
         elif program.buffer(name).is_input and name not in shapes.zeros:
-            fix = "pass an array for every input of the program"
-            raise InvalidInput(name, needed=f"an array of {_text(program, name, axes)}", got="nothing", fix=fix)
+            raise _missing(program, name, axes, numbers)
 
     def resolved(axes: Sequence[Axis]) -> tuple[int, ...]:
         return tuple([axis if isinstance(axis, int) else lengths[axis] for axis in axes])
@@ -151,6 +150,20 @@ def _unify(
             fix = "pass arrays whose shapes agree with the declarations"
             raise InvalidInput(name, needed=needed, got=f"{length} in the shape {shape}", fix=fix)
         origin.setdefault(axis if isinstance(axis, str) else "", name)
+
+
+def _missing(program: Program, name: str, axes: tuple[Axis, ...], given: Mapping[str, object]) -> InvalidInput:
+    """The error for an input that is not passed: of a name that the program does not have, if there is one."""
+    assert program.shapes is not None
+    known = [buffer.name for buffer in program.inputs if buffer.name != LAUNCH_SHAPE]
+    known += [number for number in program.shapes.numbers if number not in known]
+    outputs = {buffer.name for buffer in program.outputs}
+    unknown = next((other for other in given if other not in known and other not in outputs), None)
+    if unknown is None or unknown == LAUNCH_SHAPE:
+        fix = "pass an array for every input of the program"
+        return InvalidInput(name, needed=f"an array of {_text(program, name, axes)}", got="nothing", fix=fix)
+    needed, got = f"one of {', '.join(known)}", "a name that the program has no input of"
+    return InvalidInput(unknown, needed=needed, got=got, fix=f"pass {name!r}, which is missing")
 
 
 def _text(program: Program, name: str, axes: tuple[Axis, ...]) -> str:

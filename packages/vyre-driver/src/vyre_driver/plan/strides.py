@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
+from typing import Any
 
 from vyre_driver.errors import InvalidInput
 
@@ -28,8 +29,7 @@ def reshaped(size: int, given: Sequence[int | Sequence[int]]) -> tuple[int, ...]
     """
     if len(given) == 1 and type(given[0]) is int and given[0] in (-1, size):  # the usual call
         return (size,)
-    wanted = given[0] if len(given) == 1 and isinstance(given[0], Sequence) else given
-    lengths: tuple[int, ...] = tuple(operator.index(length) for length in wanted)  # type: ignore[arg-type]
+    lengths = _integers("shape", given)
     if lengths.count(-1) == 1:
         known = -math.prod(lengths)
         if known and size % known == 0:
@@ -40,17 +40,27 @@ def reshaped(size: int, given: Sequence[int | Sequence[int]]) -> tuple[int, ...]
     return lengths
 
 
-def reordered(ndim: int, axes: Sequence[int]) -> tuple[int, ...]:
-    """The order of axes that a caller of ``transpose`` names; the reverse one for none.
+def reordered(ndim: int, given: Sequence[int | Sequence[int]]) -> tuple[int, ...]:
+    """The order of axes that a caller of ``transpose`` names, as numbers or as one sequence; the reverse one for none.
 
     Raises:
         InvalidInput: An axis is missing or named twice.
     """
-    order = tuple(axes) or tuple(range(ndim))[::-1]
+    axes = _integers("axes", given)
+    order = tuple(axis + ndim if axis < 0 else axis for axis in axes) if given else tuple(range(ndim))[::-1]
     if sorted(order) != list(range(ndim)):
         needed = f"the numbers of all {ndim} axes"
-        raise InvalidInput("axes", needed=needed, got=f"{order}", fix="name each axis once, counted from 0")
+        raise InvalidInput("axes", needed=needed, got=f"{axes}", fix="name each axis once, from the front or the end")
     return order
+
+
+def _integers(name: str, given: Sequence[int | Sequence[int]]) -> tuple[int, ...]:
+    """What a caller passes as numbers or as one sequence of them."""
+    wanted: Any = given[0] if len(given) == 1 and isinstance(given[0], Sequence) else given
+    try:
+        return tuple([operator.index(number) for number in wanted])
+    except TypeError:
+        raise InvalidInput(name, needed="integers", got=f"{tuple(wanted)}", fix="pass integers") from None
 
 
 def broadcast_strides(own: Sequence[int], strides: Sequence[int], shape: Sequence[int]) -> tuple[int, ...]:

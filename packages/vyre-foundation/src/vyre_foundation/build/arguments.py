@@ -46,6 +46,9 @@ def dtype_of(given: object) -> DType:
         known = _BY_NAME.get(_NUMPY_NAMES.get(found.name, ""))
         if known is not None and found == known.numpy:
             return known
+        if known is not None and not found.isnative:
+            fix = f"use {found.name}, to which .astype({found.name!r}) converts an array"
+            raise BuildError(f"got {shown(found)}, expected a type", fix=fix)
     names = ", ".join(t.name if t.name != "bool" else "bool_" for t in DTYPES)
     raise BuildError(f"got {shown(given)}, expected a type", fix=f"use one of {names}, or NumPy's type of one")
 
@@ -60,6 +63,8 @@ def shown(given: object) -> str:
     if given is None or isinstance(given, (bool, int, float, str)):
         text = repr(given)
         return text if len(text) <= 40 else f"{text[:36]}…{text[-1]}"
+    if isinstance(given, np.dtype):
+        return f"the type {given.name}" if given.isnative else f"the type {given.name} in another byte order"
     return f"the type {given.__name__}" if isinstance(given, type) else type(given).__name__
 
 
@@ -164,7 +169,11 @@ def number(given: object) -> bool | int | float | None:
 
 
 def table_of(dtype: DType, given: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
-    """Values for a constant buffer in `dtype`: floats are rounded, integers and bools must keep their values."""
+    """Values in `dtype` as literals of the language have them: floats are rounded, integers and bools are kept.
+
+    Raises:
+        BuildError: A value does not fit, or `given` is no array of numbers.
+    """
     try:
         values = np.asarray(given)
     except ValueError as error:
@@ -172,19 +181,40 @@ def table_of(dtype: DType, given: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
     plain = values.dtype.kind in "biuf" or values.dtype.name == "bfloat16"
     if not plain and not (values.dtype.kind == "O" and all(isinstance(v, (int, float)) for v in values.ravel())):
         raise BuildError(f"{name!r} got values of {values.dtype}, expected numbers", fix="pass an array of numbers")
-    table = _converted(dtype, values)
+    if dtype.is_float:
+        return _rounded(dtype, values)
+    table = _kept(dtype, values)
     if table is None:
-        raise BuildError(f"the values of {name!r} do not fit {dtype}", fix="use a wider type for the table")
+        raise _misfit(dtype, name, _first_not_kept(dtype, values.ravel()))
     return table
 
 
-def _converted(dtype: DType, values: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
-    """None if an integer or bool would not keep its value."""
-    if dtype is bf16 and values.dtype.itemsize > 4:  # its own conversion rounds twice, to f32 first
-        return np.array([literal(bf16, value).bits for value in values.ravel().tolist()], np.uint16).view(dtype.numpy)
-    if dtype.is_float:
+def elements_of(dtype: DType, given: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
+    """Values for the elements of an array: those of `table_of`, but no finite one becomes an infinity.
+
+    Raises:
+        BuildError: A value does not fit, or `given` is no array of numbers.
+    """
+    table = table_of(dtype, given, name)
+    if dtype.is_float and np.isinf(table).any():
+        values = np.asarray(given)
+        is_lost = np.isinf(table) & (np.abs(values) != np.inf)
+        if is_lost.any():
+            raise _misfit(dtype, name, values[is_lost][0])
+    return table
+
+
+def _rounded(dtype: DType, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    if values.dtype.kind != "O" and (dtype is not bf16 or values.dtype.itemsize <= 4):
         with np.errstate(over="ignore", invalid="ignore"):
             return values.astype(dtype.numpy)
+    # Integers beyond 64 bits are no values of NumPy, and its conversion to bf16 rounds twice, to f32 first.
+    bits = [literal(dtype, value).bits for value in values.ravel().tolist()]
+    return np.array(bits, dtype.unsigned.numpy).view(dtype.numpy).reshape(values.shape)
+
+
+def _kept(dtype: DType, values: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
+    """None if an integer or bool would not keep its value."""
     if values.dtype.kind == "f" and not ((values >= dtype.lowest) & (values < dtype.highest + 1)).all():
         return None
     try:
@@ -192,3 +222,21 @@ def _converted(dtype: DType, values: npt.NDArray[Any]) -> npt.NDArray[Any] | Non
     except (OverflowError, TypeError, ValueError):
         return None
     return table if np.array_equal(table, values) else None
+
+
+def _first_not_kept(dtype: DType, values: npt.NDArray[Any]) -> object:
+    """The first of values that is not kept, of which there is one: found by halves, as there may be many."""
+    while values.size > 1:
+        half = values[: values.size // 2]
+        values = half if _kept(dtype, half) is None else values[values.size // 2 :]
+    return values[0]
+
+
+def _misfit(dtype: DType, name: str, given: object) -> BuildError:
+    value = number(given)
+    fix = f"use values in {dtype.lowest} … {dtype.highest}, or another type"
+    if dtype.is_float:
+        fix = "use a wider type of floats, or write an infinity as math.inf"
+    elif dtype.bits > 1 and isinstance(value, float) and dtype.lowest <= value <= dtype.highest:
+        fix = "round the values first, or use a type of floats"
+    return BuildError(f"the value {shown(value)} of {name!r} does not fit {dtype}", fix=fix)
