@@ -1,4 +1,4 @@
-"""Arrays without elements, along every axis: results have the shapes, types and values of NumPy's."""
+"""Arrays without elements, along every axis, and without axes: results have the shapes, types and values of NumPy's."""
 
 from __future__ import annotations
 
@@ -89,6 +89,13 @@ def test_other_functions(shape, place):
         other = np.zeros((*shape[:-2], shape[-1], 5), np.float32)
         assert va.matrix_transpose(given).shape == np.swapaxes(x, -1, -2).shape
         np.testing.assert_array_equal(np.asarray(va.matmul(given, place(other))), x @ other, strict=True)
+
+
+def test_arrays_without_axes(place):
+    x = np.float32(3)
+    assert va.transpose(place(x)).shape == ()
+    assert va.gather(place(np.arange(5)), place(np.int64(2))).shape == ()
+    assert va.searchsorted(place(np.arange(5)), place(np.int64(2))).shape == ()
 
 
 def check(name, x, options, place):

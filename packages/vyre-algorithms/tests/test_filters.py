@@ -158,9 +158,12 @@ def test_coordinates():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda x: va.correlate(x, x[0]), "expected elements of f32 on 2 axes"),
+        (lambda x: va.correlate(x, x[0]), "expected an array of f32 with 2 axes"),
+        (lambda x: va.convolve(x, x[:, :0]), r"got none, in the shape \(\d+, 0\), expected at least one weight"),
+        (lambda x: va.convolve(np.float32(1), x), "'x': got a scalar, expected an array with an axis"),
         (lambda x: va.correlate(x[:2], x), "expected at most"),
         (lambda x: va.correlate(x, x, "some"), "expected 'valid', 'same' or 'full'"),
+        (lambda x: va.stencil(np.float32(1), blur), "'x': got a scalar, expected an array with an axis"),
         (lambda x: va.stencil(x, blur, boundary="mirror"), "expected 'edge', 'wrap' or a number"),
         (lambda x: va.stencil(x, lambda at: at(1)), "expected 2 integers"),
         (lambda x: va.fft(x.astype("i4")), "expected complex numbers"),

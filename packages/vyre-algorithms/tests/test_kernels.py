@@ -79,7 +79,7 @@ def test_products_with_vectors(left, right):
 @pytest.mark.parametrize("shape", [(), (5,), (1, 1), (17, 40), (3, 33, 16), (2, 1, 3, 4, 1, 5), (0, 4)])
 def test_transposes(backend, shape):
     x = data("f4", shape)
-    same(va.transpose(x, backend=backend), np.ascontiguousarray(x.T))
+    same(va.transpose(x, backend=backend), np.asarray(x.T, order="C"))
     if x.ndim > 1:
         same(va.matrix_transpose(x, backend=backend), np.ascontiguousarray(x.swapaxes(-1, -2)))
 
@@ -128,7 +128,7 @@ def test_columns_of_sparse_products(of_columns, backend):
         if info.min <= beyond <= info.max:
             columns[2] = beyond
             for dense in (x, wide):
-                with pytest.raises(InvalidInput, match="expected columns below 5"):
+                with pytest.raises(InvalidInput, match="expected integers from 0 that are below 5"):
                     va.spmv(values, columns, starts, dense, backend=backend)
 
 
@@ -198,8 +198,15 @@ def test_digests(backend):
         (lambda x: va.matmul(x, x[:2]), r"expected \(…, m, k\) and \(…, k, n\) of one type"),
         (lambda x: va.matmul(np.stack([x] * 2), np.stack([x] * 3)), "expected axes that broadcast"),
         (lambda x: va.matrix_transpose(x[0]), "expected two axes or more"),
-        (lambda x: va.spmv(x[0], np.array([0, 1, 3]), np.array([0, 3]), x[0]), "expected columns below 3"),
+        (
+            lambda x: va.spmv(x[0], np.array([0, 1, 3]), np.array([0, 3]), x[0]),
+            "got 3, expected integers from 0 that are below 3",
+        ),
+        (lambda x: va.csr(np.array([0, 3]), np.array([0, 1]), x[0, :2], 3), "'rows': got 3, expected .* below 3"),
+        (lambda x: va.csr(np.array([-1]), np.array([0]), x[0, :1], 3), "'rows': got -1, expected .* below 3"),
+        (lambda x: va.spmv(x[0], np.array([0, 1, 2]), np.array([0, 2, 1, 3]), x[0]), "got 2, and 1 after it"),
         (lambda x: va.spmv(x[0], np.array([0, 1]), np.array([0, 3]), x[0]), "expected 3 columns"),
+        (lambda x: va.spmv(x[0, :1], np.array([0]), np.array([0, 1]), np.float32(1)), r"got 1, and f32 \(\), expected"),
         (lambda x: va.philox(-1, 4), "got -1, expected 0"),
         (lambda x: va.sha256(["a"]), "got str, expected bytes-like objects"),
     ],

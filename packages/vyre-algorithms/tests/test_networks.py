@@ -126,7 +126,11 @@ def test_components(backend, edges):
         (lambda: va.kmeans(np.ones((3, 2), "f4"), 4), "got 4, expected 0"),
         (lambda: va.kmeans(np.ones(3, "f4"), 1), "expected f32 or f64 with two axes"),
         (lambda: va.kmeans(np.ones((3, 2), "f4"), 2, iterations=0), "expected at least 1"),
-        (lambda: va.pagerank(np.array([3]), np.array([0]), 3), "expected nodes from 0 to 2"),
+        (
+            lambda: va.pagerank(np.array([3]), np.array([0]), 3),
+            "'sources': got 3, expected integers from 0 that are below 3",
+        ),
+        (lambda: va.connected_components(np.array([0]), np.array([-1]), 3), "'targets': got -1, expected integers"),
         (lambda: va.pagerank(np.array([0]), np.array([0]), 3, damping=2), "expected a number from 0 to 1"),
         (lambda: va.connected_components(np.array([0]), np.array([0, 1]), 3), "expected 1 elements"),
     ],

@@ -14,7 +14,7 @@ from vyre_driver import DeviceArray, VyreBackend
 from vyre_driver.errors import InvalidInput
 from vyre_driver.graph.recorded import RecordedRange
 from vyre_foundation import BuildError, DType
-from vyre_foundation.build.arguments import dtype_of
+from vyre_foundation.build.arguments import dtype_of, shown
 from vyre_foundation.dtype import DTYPES, bf16
 
 HostArray: TypeAlias = npt.NDArray[Any]
@@ -34,9 +34,10 @@ def array_of(value: object, name: str = "x") -> Array:
     array: Array
     if type(value) in _ARRAYS:
         array = value
-    elif isinstance(value, np.ma.MaskedArray) or not (
-        isinstance(value, np.ndarray) or hasattr(value, "__dlpack__") or hasattr(value, "__array_interface__")
-    ):
+    elif isinstance(value, np.ma.MaskedArray):
+        fix = "pass .filled(value), or .data for all elements"
+        raise InvalidInput(name, needed="an array without a mask", got="a masked array", fix=fix)
+    elif not (isinstance(value, np.ndarray) or hasattr(value, "__dlpack__") or hasattr(value, "__array_interface__")):
         fix = "pass a NumPy array, which carries a type: numpy.asarray(…)"
         raise InvalidInput(name, needed="an array", got=type(value).__name__, fix=fix)
     else:
@@ -66,7 +67,7 @@ def as_dtype(given: object, name: str = "dtype") -> DType:
     try:
         return _dtype_of(given) if isinstance(given, (np.dtype, type)) else dtype_of(given)
     except BuildError as error:
-        raise InvalidInput(name, needed="a type of the language", got=str(given), fix=error.fix) from None
+        raise InvalidInput(name, needed="a type of the language", got=shown(given), fix=error.fix) from None
 
 
 _dtype_of = lru_cache(maxsize=64, typed=True)(dtype_of)
@@ -96,7 +97,7 @@ def vector(value: object, name: str = "x") -> Array:
 def contiguous(array: Array) -> Array:
     """The array with its elements one after another; a copy only if they are not."""
     if type(array) is np.ndarray:
-        return np.ascontiguousarray(array)
+        return np.asarray(array, order="C")  # `ascontiguousarray` adds an axis to what has none
     return array if array.is_contiguous else array.copy()
 
 
@@ -159,9 +160,14 @@ def starts_of(given: object, length: int, name: str = "starts") -> HostArray:
     starts = vector(given, name)
     of_kind(starts, "iu", "integers", name)
     found: HostArray = np.asarray(starts)
-    if not found.size or found[0] != 0 or found[-1] != length or (found[1:] < found[:-1]).any():
+    falls = found[1:] < found[:-1]
+    if not found.size or found[0] != 0 or found[-1] != length or falls.any():
+        got = f"those from {found[0]} to {found[-1]}" if found.size else "none"
+        if falls.any():
+            at = int(falls.argmax())
+            got = f"{found[at]}, and {found[at + 1]} after it"
         fix = "pass the first element of each segment, and the length of the array last"
-        raise InvalidInput(name, needed=f"ascending integers from 0 to {length}", got="others", fix=fix)
+        raise InvalidInput(name, needed=f"ascending integers from 0 to {length}", got=got, fix=fix)
     return found
 
 
@@ -175,6 +181,9 @@ def delivered(result: Array, out: object) -> Array:
         fix = "pass an array of that type and shape"
         raise InvalidInput("out", needed=f"an array of {type_of(result)} {result.shape}", got=got, fix=fix)
     if isinstance(out, np.ndarray):
+        if not out.flags.writeable:
+            fix = "pass an array of your own, such as numpy.empty(…) makes"
+            raise InvalidInput("out", needed="an array that can be written to", got="a read-only one", fix=fix)
         np.copyto(out, np.asarray(result))
     else:
         out.assign(result)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, reduce
+from math import isfinite
 from operator import add
 from typing import Any
 
@@ -27,6 +28,7 @@ from vyre_algorithms.reduce import max as greatest, min as least_of
 from vyre_driver.errors import InvalidInput
 from vyre_driver.graph.recorded import RecordedRange
 from vyre_foundation import Array as Buffer, DType, Program, ProgramBuilder, Value, constant, program, select, u32
+from vyre_foundation.build.arguments import shown
 from vyre_foundation.dtype import f32, f64, i64, u64
 from vyre_foundation.functions import clz, min as least
 
@@ -119,22 +121,64 @@ def histogram(
     """
     array = array_of(x).reshape(-1)
     of_kind(array, "iuf", "integers or floats")
-    if isinstance(bins, int) and range is None and array.size:
-        lowest, highest = _ends(array, backend)
-        range = float(lowest), float(highest)
-    try:
-        if isinstance(bins, int):
-            edges = _equal_bins(bins, range).copy()
-        else:
-            edges = np.histogram_bin_edges(np.zeros(0), np.asarray(bins, np.float64))
-    except (TypeError, ValueError) as error:
-        raise InvalidInput("bins", needed="bins", got=f"others ({error})", fix="pass a number, or edges") from None
+    edges = _edges(bins, range, array, backend)
     bins = edges.size - 1
     if not bins or not array.size:
         return zeros_beside(array, (bins,), i64), edges
     dtype = type_of(array)
     binning, table = _known_table(edges.tobytes(), dtype) if bins <= PRIVATE[-1] else _table(edges, dtype)
     return count_bins(binning, contiguous(array), table, bins, backend).astype(np.int64), edges
+
+
+def _edges(
+    bins: int | Sequence[float] | Array, range: tuple[float, float] | None, array: Array, backend: Backend
+) -> HostArray:
+    """The edges of the bins of `histogram`."""
+    if isinstance(bins, (int, np.integer)):
+        number = count(bins, "bins")
+        if not number:
+            raise InvalidInput("bins", needed="at least 1", got="0", fix="pass a greater number")
+        ends = _ends_of_bins(range, array, backend)
+        try:
+            return _equal_bins(number, ends).copy()
+        except ValueError:
+            needed, fix = f"bins that f64 tells apart from {ends}", "pass fewer bins, or a wider `range`"
+            raise InvalidInput("bins", needed=needed, got=str(number), fix=fix) from None
+    needed, fix = (
+        "a number of bins, or their ascending edges",
+        "pass an integer, or a vector that numpy.sort has sorted",
+    )
+    try:
+        edges = np.array(bins, np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInput("bins", needed=needed, got=shown(bins), fix=fix) from None
+    if edges.ndim != 1 or not edges.size:
+        raise InvalidInput("bins", needed=needed, got=f"an array of the shape {edges.shape}", fix=fix)
+    is_wrong = ~(edges[:-1] <= edges[1:])
+    if is_wrong.any():
+        at = int(is_wrong.argmax())
+        raise InvalidInput("bins", needed=needed, got=f"{edges[at]}, and {edges[at + 1]} after it", fix=fix)
+    return edges
+
+
+def _ends_of_bins(range: tuple[float, float] | None, array: Array, backend: Backend) -> tuple[float, float] | None:
+    """The first and the last edge of bins of equal width; None for those that NumPy takes for no elements."""
+    if range is None and not array.size:
+        return None
+    if range is None:
+        lowest, highest = map(float, _ends(array, backend))
+        if not (isfinite(lowest) and isfinite(highest)):
+            needed, got = "finite elements, as no `range` is passed", f"elements from {lowest} to {highest}"
+            raise InvalidInput("x", needed=needed, got=got, fix="pass range=(first, last), with the ends of the bins")
+        return lowest, highest
+    needed, fix = "two finite numbers, the first and the last edge", "pass the lower one first"
+    try:
+        first, last = map(float, range)
+    except (TypeError, ValueError):
+        raise InvalidInput("range", needed=needed, got=shown(range), fix=fix) from None
+    if not (isfinite(first) and isfinite(last) and first <= last):
+        raise InvalidInput("range", needed=needed, got=f"{first} and {last}", fix=fix)
+    return first, last
 
 
 @lru_cache(maxsize=64)

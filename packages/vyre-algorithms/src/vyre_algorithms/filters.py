@@ -99,9 +99,15 @@ def stencil(x: object, update: Stencil, /, *, boundary: str | float = "edge", ba
 def _filtered(x: object, weights: object, mode: str, backend: Backend, *, is_reversed: bool) -> Array:
     array, kernel = contiguous(array_of(x)), array_of(weights, "weights")
     kind = of_kind(array, "iuf", "integers or floats")
-    if type_of(kernel) is not kind or kernel.ndim != array.ndim or not array.ndim or not kernel.size:
-        needed, got = f"elements of {kind} on {max(array.ndim, 1)} axes", f"{type_of(kernel)} {kernel.shape}"
+    if not array.ndim:
+        raise InvalidInput("x", needed="an array with an axis", got="a scalar", fix="pass .reshape(1)")
+    if type_of(kernel) is not kind or kernel.ndim != array.ndim:
+        axes = "one axis" if array.ndim == 1 else f"{array.ndim} axes"
+        needed, got = f"an array of {kind} with {axes}", f"{type_of(kernel)} {kernel.shape}"
         raise InvalidInput("weights", needed=needed, got=got, fix="reshape or convert one of the arrays")
+    if not kernel.size:
+        got, fix = f"none, in the shape {kernel.shape}", "pass an array with elements"
+        raise InvalidInput("weights", needed="at least one weight", got=got, fix=fix)
     if mode not in ("valid", "same", "full"):
         raise InvalidInput("mode", needed="'valid', 'same' or 'full'", got=repr(mode), fix="pass one of them")
     if is_reversed:

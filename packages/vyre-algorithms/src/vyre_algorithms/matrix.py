@@ -16,6 +16,7 @@ from vyre_algorithms.arguments import (
     as_dtype,
     axis_of,
     contiguous,
+    count,
     delivered,
     of_kind,
     starts_of,
@@ -33,7 +34,7 @@ from vyre_algorithms.launches import (
     words,
     zeros_beside,
 )
-from vyre_algorithms.move import gather, offsets_of, places_of
+from vyre_algorithms.move import gather, offsets_of, places_below
 from vyre_algorithms.order import bits_of, bits_type
 from vyre_algorithms.search import searchsorted
 from vyre_algorithms.sorts import argsort
@@ -297,7 +298,7 @@ def multiply_rows(
     made = _sparse(kind, type_of(columns), state, width, checks=checks)
     found = launch(made, given, -(-rows * width // GROUP), backend)
     if checks and found["outside"].item():
-        raise _columns_beyond(dense.shape[0])
+        columns_below(columns, dense.shape[0], backend)  # which refuses them, and says which
     return found["out"].astype(kind.numpy, copy=False).reshape(rows, *dense.shape[1:])
 
 
@@ -324,15 +325,7 @@ def coo(values: object, columns: object, starts: object, /, *, backend: Backend 
 
 def columns_below(columns: Array, length: int, backend: Backend) -> Array:
     """Columns as u32; refused if one is not below `length`."""
-    try:
-        return places_of(columns, length, backend, is_from_end=False)
-    except InvalidInput:
-        raise _columns_beyond(length) from None
-
-
-def _columns_beyond(length: int) -> InvalidInput:
-    fix = "pass a vector with an element for each column"
-    return InvalidInput("columns", needed=f"columns below {length}", got="others", fix=fix)
+    return places_below(columns, length, "columns", "pass a vector with an element for each column", backend)
 
 
 def csr(rows: object, columns: object, values: object, number: int, /, *, backend: Backend = None) -> tuple[Array, ...]:
@@ -349,11 +342,13 @@ def csr(rows: object, columns: object, values: object, number: int, /, *, backen
         The values, the columns and the starts, as `spmv` takes them.
 
     Raises:
-        InvalidInput: An argument is of another kind.
+        InvalidInput: A row is not below `number`, or an argument is of another kind.
     """
-    of_each = vector(rows, "rows")
+    most = count(number, "number")
+    fix = "pass the number of all rows as `number`"
+    of_each = places_below(vector(rows, "rows"), most, "rows", fix, backend)
     order = argsort(of_each, backend=backend)
-    sought = np.arange(number).astype(type_of(of_each).numpy)
+    sought = np.arange(most, dtype=np.uint32)
     ordered = gather(of_each, order, backend=backend)
     starts = searchsorted(ordered, sought, backend=backend)
     starts = joined([starts, np.array([of_each.size])])

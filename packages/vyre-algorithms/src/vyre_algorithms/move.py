@@ -113,7 +113,18 @@ def places_of(indices: object, length: int, backend: Backend, *, is_from_end: bo
         raise _out_of_bounds(length, str(high if high >= length else low))
     if low < 0:
         array = np.where(array < 0, array.astype(np.int64) + length, array)
-    return np.ascontiguousarray(array, np.uint32)
+    return np.asarray(array, np.uint32, order="C")
+
+
+def places_below(indices: object, length: int, name: str, fix: str, backend: Backend) -> Array:
+    """Indices from 0 that are below `length`, as u32; others are refused by their name and with a remedy of its own."""
+    array = array_of(indices, name)
+    of_kind(array, "iu", "integers", name)
+    try:
+        return places_of(array, length, backend, is_from_end=False)
+    except InvalidInput as error:
+        needed = f"integers from 0 that are below {length}"
+        raise InvalidInput(name, needed=needed, got=error.got, fix=fix) from None
 
 
 def offsets_of(starts: object, length: int, backend: Backend) -> Array:
@@ -149,7 +160,7 @@ def _places_elsewhere(array: Array, length: int, is_from_end: bool, backend: Bac
     found = launch(made, {**given, "outside": np.zeros(1, np.uint32)}, -(-array.size // GROUP), backend)
     outside = found["outside"].item()
     if outside:
-        raise _out_of_bounds(length, f"{outside} others")
+        raise _out_of_bounds(length, f"{outside} out of bounds")
     return found["places"].reshape(array.shape)
 
 

@@ -11,7 +11,7 @@ from vyre_algorithms.count import bincount
 from vyre_algorithms.launches import mapped, run_loop, with_grid
 from vyre_algorithms.matrix import multiply_rows
 from vyre_algorithms.monoids import reduction_of
-from vyre_algorithms.move import places_of, take
+from vyre_algorithms.move import places_below, take
 from vyre_algorithms.random import sample
 from vyre_algorithms.reduce import sum as sum_of
 from vyre_algorithms.search import places_in
@@ -149,15 +149,11 @@ def _edges(sources: object, targets: object, number: int, backend: Backend) -> t
     if begins.size != ends.size:
         needed, got = f"{begins.size} elements", str(ends.size)
         raise InvalidInput("targets", needed=needed, got=got, fix="pass a target for each source")
-    found: list[Array] = []
-    for name, array in (("sources", begins), ("targets", ends)):
-        of_kind(array, "iu", "integers", name)
-        try:
-            found.append(places_of(array, nodes, backend, is_from_end=False))
-        except InvalidInput:
-            fix = "number the nodes from 0 with unique_all"
-            raise InvalidInput(name, needed=f"nodes from 0 to {nodes - 1}", got="others", fix=fix) from None
-    return nodes, found[0], found[1]
+    fix = "number the nodes from 0 with unique_all"
+    begins, ends = (
+        places_below(array, nodes, name, fix, backend) for name, array in (("sources", begins), ("targets", ends))
+    )
+    return nodes, begins, ends
 
 
 # ── clusters ─────────────────────────────────────────────────────────────────────────────────────────────────────────
