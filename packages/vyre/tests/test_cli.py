@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -210,6 +211,81 @@ def test_a_file_that_is_no_program_is_a_usage_error(tmp_path: Path) -> None:
     result = invoke("validate", tmp_path / "noise")
     assert result.exit_code == 2
     assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize("command", ["run", "show", "validate", "compile", "profile", "explain", "tune"])
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("kernel.py", b"import vyre as vy\n", "is a file of Python, which the command line does not run"),
+        ("kernel.pkl", pickle.dumps("kernel"), "is a pickle, which the command line does not load"),
+        ("kernel.npy", b"\x93NUMPY", "is neither the text of a program nor its bytes"),
+    ],
+)
+def test_a_file_of_another_kind_is_told_from_a_program(
+    command: str, name: str, content: bytes, message: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    options = ["--target", "opencl-c"] if command == "compile" else []
+    result = invoke(command, tmp_path / name, *options)
+    assert result.exit_code == 2
+    assert message in result.output
+    assert "Fix: in Python, write `vyre.print_program(kernel.program)` to a file, such as kernel.vyre" in result.output
+
+
+def test_a_target_that_there_is_not_is_a_usage_error(xor: Path) -> None:
+    result = invoke("compile", xor, "--target", "nonsense")
+    assert result.exit_code == 2
+    assert re.search(r"--target 'nonsense' is none of .*opencl-c.*Fix: name one of them", result.output)
+
+
+SCALED = """program scaled workgroup(16, 16, 1) {
+  read img: f32[] @0;
+  uniform k: f32[1] @1;
+  write out: f32[len(img)] @2;
+  uniform `launch.shape`: u32[2] @3;
+
+  if (global_id.y < `launch.shape`[0]) & (global_id.x < `launch.shape`[1]) {
+    out[global_id.y * `launch.shape`[1] + global_id.x] = img[global_id.y * `launch.shape`[1] + global_id.x] * k[0];
+  }
+}
+"""
+
+
+@pytest.fixture
+def scaled(tmp_path: Path) -> Path:
+    """A kernel over two axes with a number, as it is printed, and an input beside it."""
+    path = tmp_path / "scaled.vyre"
+    path.write_text(SCALED)
+    np.save(tmp_path / "img.npy", np.arange(12, dtype=np.float32).reshape(3, 4))
+    return path
+
+
+def test_a_kernel_over_two_axes_says_what_the_command_line_takes(scaled: Path) -> None:
+    image = f"img={scaled.parent / 'img.npy'}"
+    result = invoke("run", scaled, "--input", image)
+    assert result.exit_code == 2
+    assert "got nothing, expected an array or a number for 'k' and 'launch.shape'" in result.output
+    assert (
+        "Fix: add --spec k=NUMBER; --input launch.shape=FILE with the 2 lengths of axes that the kernel uses"
+        in result.output
+    )
+    for command, options in (("tune", []), ("profile", ["--length", "img=12"]), ("explain", ["--length", "img=12"])):
+        result = invoke(command, scaled, *options)
+        assert result.exit_code == 2
+        assert "'launch.shape'" in result.output
+    shape = scaled.parent / "shape.npy"
+    np.save(shape, np.uint32([3, 4]))
+    options = ["--input", f"launch.shape={shape}", "--invocations", "4,3", "--spec", "k=0.5"]
+    result = invoke("run", scaled, "--input", image, *options, "--output", scaled.parent / "out.npy")
+    assert result.exit_code == 0
+    assert np.load(scaled.parent / "out.npy").reshape(3, 4)[1].tolist() == [2, 2.5, 3, 3.5]
+
+
+def test_an_array_for_no_input_is_refused(xor: Path, arrays: tuple[Path, Path]) -> None:
+    result = invoke("run", xor, "--input", f"c={arrays[0]}")
+    assert result.exit_code == 2
+    assert "there is no input 'c', only a, b. Fix: name one of them" in result.output
 
 
 def test_syntax_errors_have_a_place(tmp_path: Path) -> None:

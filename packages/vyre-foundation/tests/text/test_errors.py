@@ -119,7 +119,7 @@ def test_an_error_as_it_is_shown() -> None:
         ("program p workgroup(1)", "line 1, column 23: got the end of the text, expected `{`"),
         (
             "program p workgroup(1) {",
-            "line 1, column 25: got the end of the text, expected the name of a local or buffer",
+            "line 1, column 25: got the end of the text, expected `}`",
         ),
         ("program p workgroup(1) {} program", "line 1, column 27: got `program`, expected the end of the text"),
         ("program p workgroup(007) {}", "line 1, column 21: got `007`, expected a whole number"),

@@ -99,6 +99,8 @@ class StatementParser:
         """Statements up to and with the closing brace."""
         body: list[Stmt] = []
         while not self.cursor.skip("}"):
+            if self.cursor.token.kind is TokenKind.END:
+                self.cursor.expect("}")
             if self.cursor.is_at("%"):
                 self.definition()
             else:

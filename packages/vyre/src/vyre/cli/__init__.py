@@ -131,6 +131,9 @@ def _failing(name: str, message: str) -> click.Command:
 def main() -> None:
     """Write a data-parallel program once; run it on any installed backend with byte-identical results.
 
+    FILE is a program as text or bytes, as `vyre.print_program(kernel.program)` and `vyre.encode(kernel.program)` give
+    them in Python.
+
     \b
     Exit codes: 0 done and agreed, 1 a check failed, 2 wrong usage or input file,
     3 backend or device not available, 4 the dispatch failed.

@@ -58,9 +58,12 @@ def compile_command(
             return
         if file is None:
             raise click.UsageError("no program to compile is named. Fix: name a file")
+        suffixes: dict[str, str] = {emitter.target: emitter.suffix for emitter in registered_aot_emitters()}
+        if target not in suffixes:
+            known = ", ".join(suffixes) or "no target, as no backend that is installed compiles"
+            raise click.BadParameter(f"--target {target!r} is none of {known}. Fix: name one of them")
         program = specialized(read_program(file, answer), spec)
-        suffix = next((e.suffix for e in registered_aot_emitters() if e.target == target), "")
-        written = output or file.with_suffix(suffix)
+        written = output or file.with_suffix(suffixes[target])
         require_writable(written, "--output")
         data = emit_aot_target(target, program, DispatchConfig(workgroup_override=workgroup, ulp_budget=ulp))
         written.write_bytes(data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,12 @@ import numpy as np
 
 from vyre.cli.plan import byte_lengths, counted
 from vyre.cli.source import named_paths, read_array, read_bytes
+from vyre_driver.errors import InvalidInput
 from vyre_driver.graph.nodes import BufferKind, Graph
 from vyre_driver.graph.wire import MAGIC, decode_graph
 from vyre_foundation import Program
+from vyre_foundation.ir.buffer import Buffer, Memory
+from vyre_foundation.ir.shapes import LAUNCH_SHAPE
 
 FILE = click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 INPUT = click.option("--input", "inputs", multiple=True, metavar="NAME=FILE",
@@ -29,10 +33,33 @@ def graph_in(file: Path) -> Graph | None:
     return decode_graph(data) if data.startswith(MAGIC) else None
 
 
+def require_inputs(program: Program, arrays: Mapping[str, object]) -> None:
+    """Refuse a program from a file without an array for each input, and say what the command line takes for it."""
+    missing = [buffer for buffer in program.inputs if buffer.name not in arrays]
+    if not missing or program.shapes is not None:
+        return
+    needed = f"an array or a number for {' and '.join(repr(buffer.name) for buffer in missing)}"
+    fix = f"add {'; '.join(_option_for(buffer) for buffer in missing)}"
+    raise InvalidInput(missing[0].name, needed=needed, got="nothing", fix=fix)
+
+
+def _option_for(buffer: Buffer) -> str:
+    if buffer.name == LAUNCH_SHAPE:  # text and bytes do not hold the shapes from which Python computes it
+        example = (
+            "for an image numpy.save('shape.npy', numpy.uint32([480, 640])) writes it, and --invocations is 640,480"
+        )
+        return f"--input {LAUNCH_SHAPE}=FILE with the {buffer.count} lengths of axes that the kernel uses ({example})"
+    if buffer.memory is Memory.UNIFORM and buffer.count == 1:
+        return f"--spec {buffer.name}=NUMBER"
+    return f"--input {buffer.name}=FILE"
+
+
 def arrays_of(program: Program, inputs: tuple[str, ...], lengths: tuple[str, ...]) -> dict[str, Any]:
     """An array for each input of a program: from its file, else zeros."""
     types = {buffer.name: buffer.dtype for buffer in program.inputs}
     arrays = {name: read_array(types, name, path) for name, path in named_paths(inputs, "--input").items()}
+    if LAUNCH_SHAPE in types:
+        require_inputs(program, {**dict.fromkeys(types.keys() - {LAUNCH_SHAPE}), **arrays})
     counts = {name: array.size for name, array in arrays.items()} | counted(lengths)
     for buffer, size in zip(program.inputs, byte_lengths(program, counts), strict=True):
         dtype = np.dtype(buffer.dtype.numpy)

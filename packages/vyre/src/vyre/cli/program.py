@@ -14,7 +14,7 @@ import numpy as np
 
 import vyre_reference
 from vyre.cli.compile import load, read_compiled
-from vyre.cli.given import BACKEND
+from vyre.cli.given import BACKEND, require_inputs
 from vyre.cli.outcome import JSON, Answer, coloured, readable_time
 from vyre.cli.plan import show_plan
 from vyre.cli.source import (
@@ -208,8 +208,9 @@ def run(
             require_writable(trace, "--trace")
         budget = 0 if compiled is None else compiled.ulp_budget
         config = DispatchConfig(grid_override=grid, timeout=timeout, ulp_budget=budget)
-        _, config = launch_of(program, arrays, {}, config, numbers(invocations))
         device = backend_for(compiled.backend if compiled is not None and backend == "auto" else backend)
+        require_inputs(program, arrays)
+        _, config = launch_of(program, arrays, {}, config, numbers(invocations))
         notes = _accesses_out_of_bounds(answer, device, program, arrays, config) if bounds else []
         if not as_json:
             answer.show(notes)

@@ -19,6 +19,10 @@ from vyre_foundation.discovery.migration import migrate
 from vyre_foundation.dtype import DType
 from vyre_foundation.wire import MAGIC
 
+WRITE = "in Python, write `vyre.print_program(kernel.program)` to a file, such as kernel.vyre, and name that"
+"""How a kernel, or what `build()` returned, becomes a file of the command line."""
+PICKLE = tuple(bytes([0x80, protocol]) for protocol in range(2, 6))
+"""How pickles begin, by protocol."""
 MAX_HEADER = 10_000
 """Characters in the header of a NumPy file."""
 
@@ -36,6 +40,7 @@ def read_program(path: Path, answer: Answer) -> Program:
     From now on the answer's errors show lines of the file; those of a wire form, lines as `vyre show` prints them.
     """
     data = read_bytes(path)
+    refuse_python(path, data)
     if data.startswith(MAGIC):
         program = decode(data)
         answer.source = lambda: Source(f"{path} (as text)", print_program(program))
@@ -44,11 +49,18 @@ def read_program(path: Path, answer: Answer) -> Program:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise click.BadParameter(
-            f"{path} is neither a wire form nor UTF-8 text ({error.reason} at byte {error.start}). "
-            "Fix: name a file that `vyre show` has printed, or that `encode` has made"
+            f"{path} is neither the text of a program nor its bytes ({error.reason}, byte {error.start}). Fix: {WRITE}"
         ) from None
     answer.source = lambda: Source(str(path), text)
     return _up_to_date(parse(text), answer)
+
+
+def refuse_python(path: Path, data: bytes) -> None:
+    """Refuse source of Python, and a pickle, whose reading would run what it says."""
+    if path.suffix in (".py", ".ipynb"):
+        raise click.BadParameter(f"{path} is a file of Python, which the command line does not run. Fix: {WRITE}")
+    if data.startswith(PICKLE):
+        raise click.BadParameter(f"{path} is a pickle, which the command line does not load. Fix: {WRITE}")
 
 
 def _up_to_date(program: Program, answer: Answer) -> Program:
@@ -97,16 +109,14 @@ def read_array(types: Mapping[str, DType], name: str, path: Path) -> npt.NDArray
     """A ``.npy`` file as it is; any other file as raw little-endian elements of the input's type, one of `types`."""
     if not path.is_file():
         raise click.BadParameter(f"--input {name}: there is no file {path}. Fix: name a file that exists")
-    if path.suffix == ".npy":
-        array = _read_npy(name, path)
-        wanted = np.dtype(types[name].numpy) if name in types else None
-        # The .npy format has no name for bf16: NumPy writes its two bytes as an opaque type.
-        opaque = wanted is not None and array.dtype == np.dtype(f"V{wanted.itemsize}")
-        return array.view(wanted) if wanted is not None and opaque else array
     if name not in types:
         known = ", ".join(types) or "none"
         raise click.BadParameter(f"there is no input {name!r}, only {known}. Fix: name one of them")
     dtype = np.dtype(types[name].numpy)
+    if path.suffix == ".npy":
+        array = _read_npy(name, path)
+        # The .npy format has no name for bf16: NumPy writes its two bytes as an opaque type.
+        return array.view(dtype) if array.dtype == np.dtype(f"V{dtype.itemsize}") else array
     data = path.read_bytes()
     if len(data) % dtype.itemsize:
         problem = f"{path} has {len(data)} bytes, not a multiple of {dtype.itemsize}"

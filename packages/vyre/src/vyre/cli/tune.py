@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from vyre.cli.given import require_inputs
 from vyre.cli.outcome import JSON, Answer, readable_time
 from vyre.cli.program import FILE, INPUTS, INVOCATIONS, extents, numbers
 from vyre.cli.source import named_paths, read_array, read_program
@@ -50,6 +51,7 @@ def tune(
         program.validate()
         types = {buffer.name: buffer.dtype for buffer in program.inputs}
         arrays = {name: read_array(types, name, path) for name, path in named_paths(inputs, "--input").items()}
+        require_inputs(program, arrays)
         found = tune_over(
             program,
             arrays,
