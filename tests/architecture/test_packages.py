@@ -133,3 +133,26 @@ def test_the_environment_for_people_has_what_the_demo_needs(root: Path, projects
     demo = projects["vyre"]["project"]["optional-dependencies"]["demo"]
     assert {text for text in demo if not text.startswith("vyre")} <= set(people["dependencies"])
     assert not [text for text in people["dependencies"] if text.startswith("vyre[")]
+
+
+# ── what the pages say of them ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_front_page_says_what_each_needs(root: Path) -> None:
+    rows = re.findall(
+        r"^\| \[`([\w-]+)`\]\(packages/.*\| (.*) \|$", (root / "README.md").read_text("utf-8"), re.MULTILINE
+    )
+    said = {name: {f"vyre-{word}" for word in needs.split(", ")} - {"vyre-NumPy"} for name, needs in rows}
+    assert said == SIBLINGS
+
+
+def test_a_layer_is_installed_from_a_clone_with_those_below_it(root: Path) -> None:
+    """No index has them, so that pip finds them only by their paths."""
+    page = (root / "docs/install.md").read_text("utf-8")
+    commands = [
+        line.split("./packages/")[1:] for line in page.splitlines() if line.startswith("pip install ./packages/v")
+    ]
+    assert commands
+    for command in commands:
+        layers = [word.strip() for word in command]
+        assert set(layers) == {layers[-1], *SIBLINGS[layers[-1]]}

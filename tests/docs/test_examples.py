@@ -13,8 +13,10 @@ BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
     ("page", "printed"),
     [
         ("algorithms", ""),
+        ("cli", ""),
         ("continuous-integration", ""),
         ("debugging", "a divisor is zero"),
+        ("dialects", ""),
         ("distributed", "a grid barrier makes all workgroups wait"),
         ("driver", "reference"),
         ("gpu", "[2. 2. 2. 2.]"),
@@ -22,6 +24,7 @@ BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
         ("arrays", "one of 'reference'"),
         ("index", ""),
         ("kernels", "beside a value of u32\n    return x[vy.index()] * 0.5\n"),
+        ("observing", "no local is called `y`"),
         ("profiling", "'accesses': 4"),
         ("tuning", "as the engine launches it"),
         ("programs", "trapped with 'not a digit', code 12"),
@@ -33,6 +36,8 @@ def test_the_examples_of_a_page_run_from_top_to_bottom(page, printed, capsys, tm
     monkeypatch.chdir(tmp_path)  # some write files
     if page == "pytorch":
         pytest.importorskip("torch", reason="`tox -e pytorch` has it")
+    if page == "observing":
+        pytest.importorskip("prometheus_client", reason="the extra `prometheus` brings it")
     path = ROOT / f"docs/{page}.md"
     text = path.read_text("utf-8")
     examples = list(BLOCK.finditer(text))

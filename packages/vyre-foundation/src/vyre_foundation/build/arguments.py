@@ -183,9 +183,9 @@ def table_of(dtype: DType, given: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
         raise BuildError(f"{name!r} got values of {values.dtype}, expected numbers", fix="pass an array of numbers")
     if dtype.is_float:
         return _rounded(dtype, values)
-    table = _kept(dtype, values)
+    table = _exact(dtype, values)
     if table is None:
-        raise _misfit(dtype, name, _first_not_kept(dtype, values.ravel()))
+        raise _does_not_fit(dtype, name, _first_inexact(dtype, values.ravel()))
     return table
 
 
@@ -200,7 +200,7 @@ def elements_of(dtype: DType, given: npt.ArrayLike, name: str) -> npt.NDArray[An
         values = np.asarray(given)
         is_lost = np.isinf(table) & (np.abs(values) != np.inf)
         if is_lost.any():
-            raise _misfit(dtype, name, values[is_lost][0])
+            raise _does_not_fit(dtype, name, values[is_lost][0])
     return table
 
 
@@ -213,7 +213,7 @@ def _rounded(dtype: DType, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.array(bits, dtype.unsigned.numpy).view(dtype.numpy).reshape(values.shape)
 
 
-def _kept(dtype: DType, values: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
+def _exact(dtype: DType, values: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
     """None if an integer or bool would not keep its value."""
     if values.dtype.kind == "f" and not ((values >= dtype.lowest) & (values < dtype.highest + 1)).all():
         return None
@@ -224,15 +224,15 @@ def _kept(dtype: DType, values: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
     return table if np.array_equal(table, values) else None
 
 
-def _first_not_kept(dtype: DType, values: npt.NDArray[Any]) -> object:
+def _first_inexact(dtype: DType, values: npt.NDArray[Any]) -> object:
     """The first of values that is not kept, of which there is one: found by halves, as there may be many."""
     while values.size > 1:
         half = values[: values.size // 2]
-        values = half if _kept(dtype, half) is None else values[values.size // 2 :]
+        values = half if _exact(dtype, half) is None else values[values.size // 2 :]
     return values[0]
 
 
-def _misfit(dtype: DType, name: str, given: object) -> BuildError:
+def _does_not_fit(dtype: DType, name: str, given: object) -> BuildError:
     value = number(given)
     fix = f"use values in {dtype.lowest} … {dtype.highest}, or another type"
     if dtype.is_float:
