@@ -32,3 +32,7 @@ __all__ = [
     "read_run",
     "write_run",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

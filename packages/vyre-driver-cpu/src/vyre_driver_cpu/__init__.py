@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 
 __all__ = ["__version__", "registration"]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 NAMED = ("host", "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4", "armv8", "apple-m1")
 """The CPUs that code ahead of time is offered for; `host` is that of this machine."""
 

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 __all__ = ["__version__", "registration"]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def _backend(device: int | None = None) -> VyreBackend:
     from vyre_driver_cuda.backend import CudaBackend
 

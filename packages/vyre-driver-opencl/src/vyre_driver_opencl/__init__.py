@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 __all__ = ["__version__", "registration", "registration_gpu", "registration_intel"]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def _backend(id: str, device: int | None = None) -> VyreBackend:
     from vyre_driver_opencl.backend import OpenClBackend
 

@@ -108,3 +108,7 @@ __all__ = [
     "u64",
     "validate",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

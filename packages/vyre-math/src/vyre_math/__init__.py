@@ -24,3 +24,7 @@ globals().update(
 )
 
 __all__ = sorted(DESCRIPTIONS)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -160,4 +160,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_modules, *_lazy})
+    return sorted([*__all__, "__version__"])
