@@ -1,12 +1,14 @@
 """Kernels in graphs: calls with ranges record dispatches, and ranges have shapes."""
 
 import inspect
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 import vyre as vy
 from vyre_driver import InvalidGraph, check_graph
+from vyre_driver.errors import InvalidInput
 
 
 @vy.kernel
@@ -150,3 +152,12 @@ def test_what_does_not_fit_is_refused() -> None:
         good.output("y", blur(good.input("x", vy.f32, (2, 3))))
     with pytest.raises(vy.VyreError, match=r"'x': got one of \(3, 2\), expected an array of the shape \(2, 3\)"):
         good.compile("reference").run(x=np.zeros((3, 2), np.float32))
+
+
+@pytest.mark.parametrize("launch", [vy.run, vy.check, vy.profile, vy.explain, vy.graph("g").dispatch])
+def test_a_mistyped_name_is_named(launch: Callable[..., object]) -> None:
+    given = launch.__self__.input("x", vy.f32, 4) if inspect.ismethod(launch) else np.zeros(4, np.float32)
+    with pytest.raises(
+        InvalidInput, match=r"'xx': got a name that .* expected one of x.* Fix: pass 'x', which is missing"
+    ):
+        launch(split, xx=given, by=3.0)

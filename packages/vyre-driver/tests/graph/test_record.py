@@ -155,6 +155,19 @@ def test_elements_of_ranges_are_not_known(misuse: Callable[[RecordedRange], obje
         misuse(x)
 
 
+def test_an_input_that_is_missing_is_refused_where_its_outputs_are_left_out() -> None:
+    g = GraphRecorder("g")
+    x = g.input("x", u32, 4)
+    with pytest.raises(
+        InvalidInput, match=r"argument 'y': got nothing, expected a range of u32\. Fix: pass an array for"
+    ):
+        g.dispatch(ADD, x=x)
+    with pytest.raises(
+        InvalidInput, match=r"'yy': got a name that the program has no input of.* Fix: pass 'y', which is"
+    ):
+        g.dispatch(ADD, x=x, yy=x)
+
+
 def test_a_part_of_a_range_is_not_assigned_to() -> None:
     x = GraphRecorder("g").input("x", f32, 4)
     with pytest.raises(BuildError, match=r"Fix: write x\[start:stop\]\.assign"):

@@ -29,7 +29,7 @@ from vyre_driver.graph.nodes import (
 )
 from vyre_driver.graph.ranges import declaration, plan_dispatch
 from vyre_driver.graph.recorded import RecordedRange
-from vyre_driver.plan.axes import given_shapes, shaped_launch
+from vyre_driver.plan.axes import given_shapes, missing_input, shaped_launch
 from vyre_driver.plan.launch import grid_of_invocations
 from vyre_driver.plan.programs import HasProgram, program_of
 from vyre_foundation.build.caller import caller_outside
@@ -383,8 +383,11 @@ class GraphRecorder:
     ) -> None:
         """Declare a temporary for each output that is left out and only written."""
         missing = [b for b in program.outputs if b.name not in bound and not b.is_input]
-        if not missing or any(b.name not in bound for b in program.inputs):
+        if not missing:
             return
+        for b in program.inputs:
+            if b.name not in bound:
+                raise missing_input(program, b.name, f"a range of {b.dtype}", bound)
         plan = plan_dispatch(program, bound, config)
         for buffer in missing:
             name = self._fresh(f"{where}.{buffer.name}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +59,7 @@ def shaped_launch(
         if name in given:
             _unify(program, name, given[name], lengths, origin)
         elif program.buffer(name).is_input and name not in shapes.zeros:
-            raise _missing(program, name, axes, numbers)
+            raise missing_input(program, name, f"an array of {_text(program, name, axes)}", numbers)
 
     def resolved(axes: Sequence[Axis]) -> tuple[int, ...]:
         return tuple([axis if isinstance(axis, int) else lengths[axis] for axis in axes])
@@ -152,16 +152,15 @@ def _unify(
         origin.setdefault(axis if isinstance(axis, str) else "", name)
 
 
-def _missing(program: Program, name: str, axes: tuple[Axis, ...], given: Mapping[str, object]) -> InvalidInput:
-    """The error for an input that is not passed: of a name that the program does not have, if there is one."""
-    assert program.shapes is not None
+def missing_input(program: Program, name: str, needed: str, given: Iterable[str]) -> InvalidInput:
+    """The error for an input that is not passed: of a name among those given that the program does not have, if any."""
     known = [buffer.name for buffer in program.inputs if buffer.name != LAUNCH_SHAPE]
-    known += [number for number in program.shapes.numbers if number not in known]
-    outputs = {buffer.name for buffer in program.outputs}
-    unknown = next((other for other in given if other not in known and other not in outputs), None)
-    if unknown is None or unknown == LAUNCH_SHAPE:
-        fix = "pass an array for every input of the program"
-        return InvalidInput(name, needed=f"an array of {_text(program, name, axes)}", got="nothing", fix=fix)
+    if program.shapes is not None:
+        known += [number for number in program.shapes.numbers if number not in known]
+    declared = {*known, LAUNCH_SHAPE, *(buffer.name for buffer in program.outputs)}
+    unknown = next((other for other in given if other not in declared), None)
+    if unknown is None:
+        return InvalidInput(name, needed=needed, got="nothing", fix="pass an array for every input of the program")
     needed, got = f"one of {', '.join(known)}", "a name that the program has no input of"
     return InvalidInput(unknown, needed=needed, got=got, fix=f"pass {name!r}, which is missing")
 
