@@ -199,6 +199,15 @@ def counted() -> vy.ProgramBuilder:
     return p
 
 
+def blur() -> vy.ProgramBuilder:
+    with vy.program("blur", (16, 16)) as p:
+        img, k = p.read("img", vy.f32, shape=("h", "w")), p.scalar("k", vy.f32)
+        out = p.write("out", vy.f32, shape=("h", "w"))
+        i, j = p.index()
+        out[i, j] = (img[i, j - 1] + img[i, j] + img[i, j + 1]) * k
+    return p
+
+
 def blurred() -> vy.ProgramBuilder:
     with vy.program("blurred", (16, 16)) as p:
         x, out = p.read("x", vy.f32, shape=("h", "w")), p.write("out", vy.f32, shape=("h", "w"))
@@ -248,6 +257,7 @@ def watched() -> vy.ProgramBuilder:
 Recorded = dict[str, Callable[[], vy.ProgramBuilder]]
 PAIRS: dict[str, Recorded] = {
     "arrays": {"saxpy": saxpy, "counted": counted},
+    "cli": {"blur": blur},
     "continuous-integration": {
         "clamp": of_elements("clamp", vy.i32, "x", lambda x, i: vy.min(vy.max(x[i], 0), 255)),
     },
