@@ -1,6 +1,7 @@
 """What a vendor sees: equal failures together, why cells were not judged, and of what a run is a proof."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -10,11 +11,13 @@ from rich.console import Console
 from vyre_conform import Cell, Query, Run, State, Suite, prove
 from vyre_conform.address import address
 from vyre_conform.cell import Window
+from vyre_conform.changes import changes
 from vyre_conform.failures import grouped, reasons
 from vyre_conform.html.page import page_data
 from vyre_conform.oracle.missing import missing
 from vyre_conform.prove import task_of
 from vyre_conform.report import Report
+from vyre_conform.run import Exit
 from vyre_conform.show import LOG_LINES, log_lines, show
 from vyre_conform.worker import Hello
 
@@ -77,6 +80,41 @@ def test_a_proof_says_of_what() -> None:
     assert "on host interpreter" in last
     assert f"corpus {found.task.corpus[:12]}, cases traps:one, size ci, seed 7, each dispatched 2 times" in last
     assert page_data(Report(found))["about"] in last
+
+
+def test_a_shard_is_no_proof() -> None:
+    suite = Suite(queries=(Query.parse("traps:*"),), shard=(2, 3))
+    found = Report(prove(["reference"], suite))
+    last = printed(found).splitlines()[-1]
+    assert found.exit is Exit.PROVEN
+    assert last.startswith("A part passes: reference ")
+    assert f": shard 2/3, {len(found.run.cells)} of 17 cells, corpus {found.run.task.corpus[:12]}" in last
+    page = page_data(found)
+    assert page["verdict"] == "A part passes"
+    assert page["about"] in last
+
+
+@pytest.mark.parametrize("state", [State.UNSUPPORTED, State.SKIPPED, State.XFAIL])
+def test_a_backend_that_passes_no_cell_is_not_proven(state: State) -> None:
+    found = run(cell("a", state, "no"), cell("b", State.UNSUPPORTED, "no"))
+    found.is_complete = True
+    assert found.exit is Exit.UNPROVEN
+    *_, why, last = printed(Report(found)).splitlines()
+    assert why == "mine: no cell passes, so nothing is shown"
+    assert last.startswith("Nothing proven: mine 1.2 on a device: corpus ")
+    other = replace(found.cells[0], backend="other", state=State.PASS)
+    found.cells.append(other)
+    assert (found.exit, found.without_pass) == (Exit.UNPROVEN, ["mine"])
+    found.cells.append(replace(other, backend="mine"))
+    assert (found.exit, found.without_pass) == (Exit.PROVEN, [])
+
+
+@pytest.mark.parametrize("state", [State.UNSUPPORTED, State.SKIPPED, State.XFAIL])
+def test_a_pass_that_is_lost_is_worse(state: State) -> None:
+    before, after = run(cell("a", State.PASS)), run(cell("a", state))
+    (lost,) = changes(before, after)
+    (gained,) = changes(after, before)
+    assert (lost.is_worse, gained.is_worse) == (True, False)
 
 
 def test_a_failure_is_no_proof() -> None:

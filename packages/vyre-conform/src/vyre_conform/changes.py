@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vyre_conform.cell import Cell
+from vyre_conform.cell import Cell, State
 from vyre_conform.run import Run
 
 
@@ -24,10 +24,12 @@ class Change:
 
     @property
     def is_worse(self) -> bool:
-        """Whether a cell that was well, or was not there, is bad now, or one that was well is gone."""
+        """Whether a cell passes no more, is bad and was not, or was well and is gone."""
         was_well = self.before is not None and not self.before.state.is_bad
         if self.after is None:
             return was_well
+        if self.before is not None and self.before.state is State.PASS:
+            return self.after.state is not State.PASS
         return self.after.state.is_bad and (was_well or self.before is None)
 
     def __str__(self) -> str:

@@ -6,7 +6,18 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from vyre_conform.coverage import CoverageRow, table
-from vyre_conform.run import Exit, Run
+from vyre_conform.run import WHOLE, Exit, Run
+
+VERDICTS = {
+    Exit.PROVEN: "Proven",
+    Exit.FAILED: "Failed",
+    Exit.UNAVAILABLE: "A backend is missing",
+    Exit.MISMATCH: "The opinions disagree",
+    Exit.INCOMPLETE: "Not complete",
+    Exit.UNPROVEN: "Nothing proven",
+}
+PART = "A part passes"
+"""What is said in place of "Proven" of a run over one shard."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +47,12 @@ class Report:
             return Exit.FAILED
         is_hunt_alone = bool(self.kills) and not self.run.backends and not self.run.cells
         return Exit.PROVEN if is_hunt_alone else self.run.exit
+
+    @property
+    def verdict(self) -> str:
+        """The exit code in words. A shard proves nothing by itself: the others may fail."""
+        is_part = self.exit is Exit.PROVEN and self.run.task.shard != WHOLE
+        return PART if is_part else VERDICTS[self.exit]
 
     @property
     def executed(self) -> list[CoverageRow]:

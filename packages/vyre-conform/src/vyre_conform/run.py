@@ -31,7 +31,7 @@ class Exit(IntEnum):
     """The status of the command."""
 
     PROVEN = 0
-    """Every cell passes, is unsupported, or is a known gap."""
+    """Every cell passes, is unsupported, or is a known gap, and each backend passes some."""
     FAILED = 1
     """A cell failed, crashed or timed out, or a planted fault was not found."""
     USAGE = 2
@@ -42,6 +42,8 @@ class Exit(IntEnum):
     """The opinions disagree about a case: the suite, not a backend, is in doubt."""
     INCOMPLETE = 5
     """Nothing is wrong so far, and cells are missing: the run was interrupted, or an opinion did not come in time."""
+    UNPROVEN = 6
+    """Nothing is wrong, and a backend passes no cell: it refuses them, so nothing is shown of it."""
 
 
 class BadRun(VyreError, ValueError):
@@ -156,7 +158,15 @@ class Run:
             return Exit.INCOMPLETE
         if not self.cells or any(hello.problem for hello in self.backends):
             return Exit.UNAVAILABLE
-        return Exit.PROVEN if self.is_complete else Exit.INCOMPLETE
+        if not self.is_complete:
+            return Exit.INCOMPLETE
+        return Exit.UNPROVEN if self.without_pass else Exit.PROVEN
+
+    @property
+    def without_pass(self) -> list[str]:
+        """The backends that pass none of their cells."""
+        passing = {cell.backend for cell in self.cells if cell.state is State.PASS}
+        return list(dict.fromkeys(cell.backend for cell in self.cells if cell.backend not in passing))
 
     @property
     def missing(self) -> str:

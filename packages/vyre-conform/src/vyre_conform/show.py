@@ -20,7 +20,7 @@ from vyre_conform.oracle import Verdict
 from vyre_conform.oracle.missing import missing
 from vyre_conform.prove import Watch
 from vyre_conform.report import Kill, Report
-from vyre_conform.run import Exit, Run, Task
+from vyre_conform.run import WHOLE, Exit, Run, Task
 from vyre_conform.worker import Hello
 
 # fmt: off
@@ -222,13 +222,13 @@ def about(task: Task) -> str:
     )
 
 
-VERDICTS = {
-    Exit.PROVEN: "Proven",
-    Exit.FAILED: "Failed",
-    Exit.UNAVAILABLE: "A backend is missing",
-    Exit.MISMATCH: "The opinions disagree",
-    Exit.INCOMPLETE: "Not complete",
-}
+def scope(run: Run) -> str:
+    """Which cells a run has judged, in words: of a shard also which part, and how many cells of how many."""
+    if run.task.shard == WHOLE:
+        return about(run.task)
+    part, parts = run.task.shard
+    judged = len({cell.address for cell in run.cells})
+    return f"shard {part}/{parts}, {judged:,} of {run.task.cells:,} cells, {about(run.task)}"
 
 
 def _verdict(report: Report) -> str:
@@ -241,8 +241,10 @@ def _verdict(report: Report) -> str:
     total = f"{len(run.cells):,} cells in {run.seconds:.1f} s: {summed or 'none'}{controls}{unfinished}"
     if not run.cells:
         return total
+    if report.exit is Exit.UNPROVEN:
+        total += f"\n{', '.join(map(escape, run.without_pass))}: no cell passes, so nothing is shown"
     of = ", ".join(subject(hello) for hello in run.backends if not hello.problem)
-    return f"{total}\n{VERDICTS[report.exit]}: {escape(of)}: {escape(about(run.task))}"
+    return f"{total}\n{report.verdict}: {escape(of)}: {escape(scope(run))}"
 
 
 def subject(hello: Hello) -> str:

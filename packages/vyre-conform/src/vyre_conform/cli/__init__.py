@@ -19,7 +19,8 @@ def conform() -> None:
 
     \b
     Exit codes: 0 proven, 1 a cell failed (or a planted fault survived, or a replay differs), 2 wrong usage,
-    3 a backend is not available, 4 the evaluators disagree about a case, 5 the run was interrupted.
+    3 a backend is not available, 4 the evaluators disagree about a case, 5 the run was interrupted,
+    6 a backend passes no cell.
     """  # noqa: D301
 
 

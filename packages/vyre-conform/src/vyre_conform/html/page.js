@@ -33,9 +33,8 @@ let shown = PAGE;
 function head() {
   const bad = cells.filter((cell) => BAD.has(cell.state)).length;
   const survived = data.kills.filter((kill) => kill[3] === null).length;
-  const verdicts = {0: "Proven", 1: "Failed", 3: "A backend is missing", 4: "The opinions disagree", 5: "Not complete"};
   const proven = data.exit === 0;
-  at("verdict").textContent = verdicts[data.exit] ?? "Failed";
+  at("verdict").textContent = data.verdict;
   at("verdict").className = proven ? "well" : "bad";
   const parts = [`${cells.length.toLocaleString("en")} cells on ${backends.length} backend${backends.length === 1 ? "" : "s"}`];
   parts.push(bad ? `${bad.toLocaleString("en")} of them wrong` : "none of them wrong");

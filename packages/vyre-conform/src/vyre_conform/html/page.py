@@ -14,7 +14,7 @@ from vyre_conform.html.details import details
 from vyre_conform.oracle.missing import missing
 from vyre_conform.report import Report
 from vyre_conform.run import Run
-from vyre_conform.show import EXPLAINED, about
+from vyre_conform.show import EXPLAINED, scope
 from vyre_conform.worker import NamedBy
 
 DETAILED = 100
@@ -57,7 +57,8 @@ def page_data(report: Report, detailed: int = DETAILED, named_by: NamedBy = Name
             for state in EXPLAINED
             for reason, count in reasons(run, hello.backend, state)
         ],
-        "about": about(run.task),
+        "about": scope(run),
+        "verdict": report.verdict,
         "weaker": [str(oracle) for oracle in missing(run.task.versions)],
         "undecided": [late.to_json() for late in run.undecided.values()],
         "kills": [[k.layer, k.fault, k.summary, k.by, k.how] for k in report.kills],
