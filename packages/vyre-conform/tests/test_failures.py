@@ -42,7 +42,7 @@ def printed(report: Report) -> str:
 
 
 def test_equal_failures_stand_together() -> None:
-    lost = "it raised DeviceLost: the device 0x7f31 went away after 17 launches; expected outputs"
+    lost = "it raised DeviceLost: the device 0x7f31 went away after 17 launches"
     cells = [
         cell("add", reason="out[3]: got 1, expected 2", output="out"),
         cell("add", reason="out[9]: got 4, expected 5", output="out"),

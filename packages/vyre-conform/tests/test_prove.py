@@ -10,7 +10,7 @@ import pytest
 from vyre_conform import Cell, Exit, Query, Report, Run, State, Suite, Task, prove, read_gaps
 from vyre_conform.case import Spec
 from vyre_conform.gaps import BadGapList
-from vyre_conform.prove import Watch
+from vyre_conform.prove import Watch, task_of
 from vyre_conform.report import Kill
 from vyre_conform.show import command
 
@@ -62,8 +62,21 @@ def test_a_failure_says_what_was_got_and_how_to_see_it_again(fragile: Run) -> No
     assert re.match(r"out\[\d+\] of x=\d+ \(0x..\), y=\d+ \(0x..\): got 0 \(0x00\), expected", cell.reason)
     assert (cell.output, cell.got) == ("out", "0 (0x00)")
     assert cell.differing > 60
-    again = "vyre-conform run --backend backends:FRAGILE --cases ops:rem:dtype=u8,values=random --seed 0"
-    assert command(cell, fragile.task.seed) == again
+    again = "vyre-conform run --backend backends:FRAGILE --cases ops:rem:dtype=u8,values=random --seed 0 --seconds 3"
+    assert command(cell, fragile.task) == again
+
+
+def test_a_command_repeats_the_run_that_a_cell_is_of() -> None:
+    """With what decides how the cell ends, and without what is so by default."""
+    task = task_of(suite("traps:one"), 3)
+    cell = Cell(address=suite("traps:one").specs(0)[0].address, backend="b", state=State.FAIL)
+    again = "vyre-conform run --backend b --cases traps:one --seed 3"
+    assert command(cell, replace(task, seconds=60.0)) == again
+    changed = replace(task, seconds=0.5, repeats=9, size="full")
+    assert command(cell, changed) == f"{again} --size full --seconds 0.5 --repeats 9"
+    assert command(cell, replace(changed, size="nightly")).startswith(f"{again} --size nightly --fuzz 0 ")
+    written = replace(cell, reproducer="a.vyre")
+    assert command(written, changed) == "vyre-conform replay a.vyre --backend b --seconds 0.5 --repeats 9"
 
 
 def test_a_crash_keeps_the_last_words(fragile: Run) -> None:

@@ -65,8 +65,10 @@ def difference(
             return Difference(what=f"trapped with (tag, code, invocation) {got}, expected {(tag, code, invocation)}")
         case Refusal(error), Raised(classes=classes) if error in classes:
             return None
+        case Exactly() | Alike(), Raised():
+            return Difference(what=describe(outcome))
         case _:
-            return Difference(what=f"{describe(outcome)}; expected {_words(expected)}")
+            return Difference(what=f"expected {_words(expected)}; {describe(outcome)}")
 
 
 def describe(outcome: Outcome) -> str:
@@ -74,8 +76,10 @@ def describe(outcome: Outcome) -> str:
     match outcome:
         case Returned(outputs):
             return f"it returned {len(outputs)} outputs"
-        case Raised():
-            return f"it raised {outcome.error}: {outcome.message}"
+        case Raised(message=""):
+            return f"it raised {outcome.error}"
+        case Raised(message=message):
+            return f"it raised {outcome.error}: {message}"
         case Crashed(how):
             return f"the process ended: {how}"
         case TimedOut(seconds):

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from vyre_conform.case import Case
+from vyre_conform.case import Case, Size
 from vyre_conform.cell import Cell, State
 from vyre_conform.controls import FAULTS
 from vyre_conform.coverage import summed_up
@@ -21,6 +21,7 @@ from vyre_conform.oracle.missing import missing
 from vyre_conform.prove import Watch
 from vyre_conform.report import Kill, Report
 from vyre_conform.run import WHOLE, Exit, Run, Task
+from vyre_conform.suite import Suite
 from vyre_conform.worker import Hello
 
 # fmt: off
@@ -39,6 +40,8 @@ SHOWN = 20
 EXPLAINED = (State.UNSUPPORTED, State.SKIPPED, State.XFAIL)
 REASONS = 8
 """Reasons that are printed for each of these states."""
+CASES = Suite()
+"""What options of the command are by default."""
 LOG_LINES = 12
 """Lines that are printed of a process's last words, or of a traceback."""
 
@@ -120,7 +123,7 @@ def show(report: Report, console: Console) -> None:
             _reasons(run, hello.backend, state, console)
     failures = grouped(run.bad())
     for failure in failures[:SHOWN]:
-        _failure(failure, run.task.seed, console)
+        _failure(failure, run.task, console)
     if len(failures) > SHOWN:
         console.print(f"… and {len(failures) - SHOWN} other failures: --json FILE has all of them")
     for mismatch in run.mismatches[:SHOWN]:
@@ -171,7 +174,7 @@ def _reasons(run: Run, backend: str, state: State, console: Console) -> None:
         console.print(f"  … and {rest:,} for {len(found) - REASONS} other reasons", highlight=False)
 
 
-def _failure(failure: Failure, seed: int, console: Console) -> None:
+def _failure(failure: Failure, task: Task, console: Console) -> None:
     cell = failure.first
     mark, style = MARKS[cell.state]
     title = f"[{style}]{mark} {cell.state.value}[/] {escape(str(cell.address))} on {escape(cell.backend)}"
@@ -179,7 +182,7 @@ def _failure(failure: Failure, seed: int, console: Console) -> None:
     console.print(f"    {escape(cell.reason)}", highlight=False, soft_wrap=True)
     for line in log_lines(cell.log):
         console.print(f"    {escape(line)}", style="dim", highlight=False, soft_wrap=True)
-    console.print(f"    again: {escape(command(cell, seed))}", highlight=False, soft_wrap=True)
+    console.print(f"    again: {escape(command(cell, task))}", highlight=False, soft_wrap=True)
     if len(failure.cells) > 1:
         others = [str(other.address) for other in failure.cells[1:4]]
         more = "" if len(failure.cells) <= 4 else ", …"
@@ -197,12 +200,28 @@ def log_lines(log: str) -> list[str]:
     return lines[start : start + LOG_LINES]
 
 
-def command(cell: Cell, seed: int) -> str:
-    """What repeats one cell."""
+def command(cell: Cell, task: Task) -> str:
+    """What repeats one cell of a run."""
     if cell.reproducer:
-        return shlex.join(["vyre-conform", "replay", cell.reproducer, "--backend", cell.backend])
-    words = ["vyre-conform", "run", "--backend", cell.backend, "--cases", str(cell.address), "--seed", str(seed)]
-    return shlex.join(words)
+        words = ["replay", cell.reproducer, "--backend", cell.backend, *_limits(task)]
+    else:
+        words = ["run", "--backend", cell.backend, "--cases", str(cell.address), *again(task)]
+    return shlex.join(["vyre-conform", *words])
+
+
+def again(task: Task) -> list[str]:
+    """The options of a run that decide how a cell of it ends: the seed, and what is not as it is by default."""
+    words = ["--seed", str(task.seed)]
+    if task.size != CASES.size.name.lower():
+        words += ["--size", task.size]
+    if task.size == Size.NIGHTLY.name.lower():
+        words += ["--fuzz", "0"]  # the cell alone, without the random programs of that size
+    return [*words, *_limits(task)]
+
+
+def _limits(task: Task) -> list[str]:
+    seconds = ["--seconds", f"{task.seconds:g}"] if task.seconds != CASES.seconds else []
+    return [*seconds, "--repeats", str(task.repeats)] if task.repeats != CASES.repeats else seconds
 
 
 def _kills(report: Report, console: Console) -> None:

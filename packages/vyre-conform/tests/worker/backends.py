@@ -47,6 +47,8 @@ class Fragile(Right, contract=1):
             time.sleep(60)
         if program.name == "min_u8":
             re.match("(a+)+$", "a" * 60 + "b")  # holds the interpreter's lock, for years
+        if program.name == "shl_u8":
+            sys.exit(3)
         if program.name == "div_u8":
             raise ZeroDivisionError("not a typed error")
         if any(node.dtype is f64 for node in program_expressions(program)):
@@ -176,6 +178,10 @@ WAITS_TOGETHER = registered(WaitsTogether, "waits-together")
 LIES_TOGETHER = registered(LiesTogether, "lies-together")
 REFUSES_TOGETHER = registered(RefusesTogether, "refuses-together")
 FORGETFUL = registered(Forgetful, "forgetful")
+QUITS = BackendRegistration(
+    id="quits", precedence=900, contract=1, factory=lambda: sys.exit("the license has expired"),
+    probe=Availability.available,
+)  # fmt: skip
 ABSENT = BackendRegistration(
     id="absent", precedence=900, contract=1, factory=Right,
     probe=lambda: Availability.unavailable("there is no device", "plug one in"),

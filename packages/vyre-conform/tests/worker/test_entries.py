@@ -21,7 +21,7 @@ from vyre_driver.backend.resources import Resource
 from vyre_driver.backend.results import OutputBuffers, Outputs, TimedDispatchResult
 from vyre_driver.device.profile import DeviceProfile, DeviceTimingQuality
 from vyre_driver.engine.backend import EngineBackend
-from vyre_driver.errors import DispatchFailed, UnsupportedFeature
+from vyre_driver.errors import DispatchFailed, InvalidInput, UnsupportedFeature
 from vyre_driver.registry.backends import acquire
 from vyre_driver.testing.capabilities import UNSHOWN, USES, contradictions, false_claim
 from vyre_driver.testing.fake_port import FakeMemory, FakePort
@@ -383,6 +383,29 @@ def test_an_engine_is_as_good_as_it_says() -> None:
         backend.shutdown()
 
 
+class Renamed(Delegate, contract=1):
+    """Its profile was written for another one."""
+
+    def id(self) -> str:
+        return "renamed"
+
+    def device_profile(self) -> DeviceProfile:
+        return replace(super().device_profile(), backend="delegate")
+
+
+class Overrules(Delegate, contract=1):
+    """Refuses handles that are stale by an error of another class."""
+
+    def allocate_resident(self, byte_len: int) -> Resource:
+        return Resource(backend="delegate", id=1, generation=1, byte_len=byte_len)
+
+    def free_resident(self, resource: Resource) -> None:
+        pass
+
+    def download_resident(self, resource: Resource) -> memoryview:
+        raise InvalidInput("resource", needed="a live one", got="another", fix="allocate one")
+
+
 LIES = [
     (TwoTongues, "claims:profile_agrees", "the profile's supports_tensor_cores is True, supports_tensor_cores.. says"),
     (TwoTongues, "claims:supports_tensor_cores", "is claimed, and nothing can show it: no program has a matrix"),
@@ -395,7 +418,12 @@ LIES = [
     (Boasts, "claims:profile_agrees", r"BrokenClaim: the profile's max_workgroup_size is \(64, 1, 1\), its query says"),
     (ThreeLanes, "claims:profile_agrees", "BrokenClaim: subgroups of 3 lanes are claimed"),
     (Timeless, "claims:times", "BrokenClaim: 0 ns of"),
-    (Hides, "claims:admission", "BrokenClaim: with f64, asking gives UnsupportedFeature and a dispatch runs"),
+    (
+        Hides,
+        "claims:admission",
+        r"validate_program_for_backend refuses by UnsupportedFeature a program with f64, and a dispatch runs it",
+    ),
+    (Renamed, "claims:profile_agrees", r"device_profile\(\).backend is 'delegate', and id\(\) is 'renamed'"),
     (Hides, "claims:pipelines_over_memory", "BrokenClaim: the backend takes resident memory, and its pipelines refuse"),
     (Forgives, "claims:bad_inputs", "BrokenClaim: dispatch with .* was not refused"),
     (Forgives, "claims:stale_handles", "BrokenClaim: a freed resource: reading was not refused"),
@@ -408,6 +436,16 @@ LIES = [
 def test_a_lie_is_found(backend: type[Delegate], case: str, words: str) -> None:
     with pytest.raises(AssertionError, match=words):
         require(backend(), named(case), repeats=3)
+
+
+def test_what_the_suite_says_of_a_backend_has_no_frames_of_the_suite() -> None:
+    with pytest.raises(AssertionError) as caught:
+        require(Renamed(), named("claims:profile_agrees"))
+    assert "Traceback" not in str(caught.value)
+    with pytest.raises(AssertionError, match=r"InvalidInput.*\n.*Traceback") as caught:
+        require(Overrules(), named("claims:stale_handles"))
+    assert "in download_resident" in str(caught.value)
+    assert "the direct cause" not in str(caught.value)
 
 
 class Budgeted(Delegate, contract=1):

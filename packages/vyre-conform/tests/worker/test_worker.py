@@ -145,6 +145,22 @@ def test_any_exception_is_an_outcome(fragile: Worker) -> None:
     assert fragile.starts == 1
 
 
+def test_a_backend_that_asks_to_end_the_process_shows_where(fragile: Worker) -> None:
+    raised = fragile.ask(case("ops:shl:dtype=u8").launch)
+    assert isinstance(raised, Raised)
+    assert (raised.error, raised.message) == ("SystemExit", "3")
+    assert ", in dispatch\n" in raised.traceback
+    assert fragile.starts == 1
+
+
+def test_a_factory_that_ends_the_process_shows_where(servers: ForkServers | None) -> None:
+    with Worker("backends:QUITS", named_by=NamedBy.CALLER, fork_servers=servers) as worker:
+        hello = worker.start()
+    assert hello.problem == "its process did not start: exit status 1"
+    assert "backends.py" in hello.log
+    assert "the license has expired" in hello.log
+
+
 def test_a_second_dispatch_and_changed_inputs_are_seen(servers: ForkServers | None) -> None:
     with Worker("backends:FORGETFUL", named_by=NamedBy.CALLER, fork_servers=servers) as worker:
         one = case("ops:add:dtype=u8")

@@ -42,6 +42,13 @@ seconds = click.option(
     show_default=True,
     help="Time limit of one launch, in seconds.",
 )
+repeats = click.option(
+    "--repeats",
+    type=click.IntRange(min=1),
+    default=2,
+    show_default=True,
+    help="Number of dispatches of each case; their results must agree.",
+)
 
 jobs = click.option(
     "--jobs",
@@ -103,7 +110,7 @@ def _write_json(report: Report, path: Path) -> None:
     facts = report.to_json()
     for cell, plain in zip(report.run.cells, facts["cells"], strict=True):
         if cell.state.is_bad:
-            plain["command"] = command(cell, report.run.task.seed)
+            plain["command"] = command(cell, report.run.task)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n", "utf-8")
 

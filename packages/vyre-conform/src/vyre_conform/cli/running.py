@@ -53,13 +53,7 @@ def _shard(context: click.Context, option: click.Parameter, text: str) -> tuple[
     "--fuzz", type=click.IntRange(min=0), metavar="N", help="Number of random programs. [none; nightly: 100,000]"
 )
 @options.seconds
-@click.option(
-    "--repeats",
-    type=click.IntRange(min=1),
-    default=2,
-    show_default=True,
-    help="Number of dispatches of each case; their results must agree.",
-)
+@options.repeats
 @options.jobs
 @click.option("--shard", default="1/1", callback=_shard, metavar="N/M", help="Run only the N-th of M shards.")
 @click.option("--known-gaps", type=options.IN, metavar="FILE",
@@ -153,7 +147,8 @@ def show_(query: str, seed: int) -> None:
 @click.argument("file", type=options.IN)
 @options.backends
 @options.seconds
-def replay(file: Path, backends: tuple[str, ...], seconds: float) -> None:
+@options.repeats
+def replay(file: Path, backends: tuple[str, ...], seconds: float, repeats: int) -> None:
     """Run a reproducer again and compare every byte with the evaluators."""
     console = options.console()
     with options.usage():
@@ -163,7 +158,7 @@ def replay(file: Path, backends: tuple[str, ...], seconds: float) -> None:
     found = Run(task=task_of(Suite(queries=()), 0), is_complete=True)
     for backend in backends or _available():
         with Worker(backend, seconds, named_by=NamedBy.CALLER) as worker:
-            (cell,) = judge(case, verdict, backend, worker.ask(launch))
+            (cell,) = judge(case, verdict, backend, worker.ask(launch, repeats))
         found.cells.append(cell)
         console.print(f"{cell.state.value}  {backend}  {cell.reason}", markup=False, highlight=False, soft_wrap=True)
     for opinion, reason in verdict.mismatches.items():

@@ -28,7 +28,7 @@ def details(cell: Cell, run: Run, named_by: NamedBy) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "output": cell.output, "index": cell.index, "got": cell.got, "expected": cell.expected,
         "differing": cell.differing, "window": asdict(cell.window) if cell.window else None,
-        "log": cell.log, "command": command(cell, run.task.seed),
+        "log": cell.log, "command": command(cell, run.task),
     }  # fmt: skip
     try:
         launch = find(_case_of(cell, run)).case(run.task.seed).launch

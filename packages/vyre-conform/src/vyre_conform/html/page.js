@@ -185,7 +185,7 @@ function inside(cell) {
     const title = (side) => `${facts.output}, ${side}, in hexadecimal from [${facts.window.first.toLocaleString("en")}]`;
     node.append(part(title("got"), dump(sides[0], differs)), part(title("expected"), dump(sides[1], differs)));
   }
-  const again = `vyre-conform run --backend ${cell.backend} --cases '${cell.address}' --seed ${data.seed}`;
+  const again = `vyre-conform run --backend ${cell.backend} --cases '${cell.address}' ${data.again}`;
   node.append(part("Again", make("pre", {tabindex: "0", class: "wraps"}, facts.command ?? again)));
   if (facts.log) node.append(part("Last words of the process", make("pre", {tabindex: "0"}, facts.log)));
   for (const input of facts.inputs ?? []) {

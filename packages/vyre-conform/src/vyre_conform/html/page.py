@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections import Counter
 from importlib.resources import files
 from pathlib import Path
@@ -14,7 +15,7 @@ from vyre_conform.html.details import details
 from vyre_conform.oracle.missing import missing
 from vyre_conform.report import Report
 from vyre_conform.run import Run
-from vyre_conform.show import EXPLAINED, scope
+from vyre_conform.show import EXPLAINED, again, scope
 from vyre_conform.worker import NamedBy
 
 DETAILED = 100
@@ -69,7 +70,7 @@ def page_data(report: Report, detailed: int = DETAILED, named_by: NamedBy = Name
         "mismatches": [mismatch.to_json() for mismatch in run.mismatches],
         "facts": _facts(run),
         "exit": int(report.exit),
-        "seed": run.task.seed,
+        "again": shlex.join(again(run.task)),
     }
 
 

@@ -31,6 +31,7 @@ from vyre_foundation.build import Value, constant, program
 from vyre_foundation.dtype import DType, f64, i64, u32, u64
 from vyre_foundation.ir.program import Program
 
+ASKED = "vyre_driver.plan.admission.validate_program_for_backend"
 FORCED = Preference.FORCE
 CHANGING = "conform.changing"
 
@@ -51,7 +52,7 @@ def admission(backend: VyreBackend) -> None:
     """`validate_program_for_backend` refuses what a dispatch does, and nothing else; what is not there is refused."""
     profile = backend.device_profile()
     demands = {
-        "nothing": (DEFAULT_CONFIG, True),
+        "the default configuration": (DEFAULT_CONFIG, True),
         "speculation": (DispatchConfig(speculation=FORCED), backend.supports_speculation()),
         "persistent threads": (
             DispatchConfig(persistent_thread=FORCED),
@@ -72,10 +73,11 @@ def admission(backend: VyreBackend) -> None:
     for name, (source, config, is_there) in wanted.items():
         answer = _refusal(lambda: asked.validate_program_for_backend(backend, source, config))  # noqa: B023
         done = _refusal(lambda: backend.dispatch(source, [], config))  # noqa: B023
-        require(answer == done, f"with {name}, asking gives {_described(answer)} and a dispatch {_described(done)}")
-        require(
-            is_there is None or is_there == (done is None), f"{name}: claimed {is_there}, a dispatch {_described(done)}"
-        )
+        dispatch = f"a dispatch {'runs it' if done is None else f'raises {done.__name__}'}"
+        asking = f"{ASKED} {'accepts' if answer is None else f'refuses by {answer.__name__}'}"
+        require(answer == done, f"{asking} a program with {name}, and {dispatch}")
+        claim = f"the profile and the queries {'claim' if is_there else 'deny'} {name}"
+        require(is_there is None or is_there == (done is None), f"{claim}, and {dispatch}")
 
 
 def _refusal(call: Callable[[], object]) -> type[BackendError] | None:
@@ -84,10 +86,6 @@ def _refusal(call: Callable[[], object]) -> type[BackendError] | None:
     except (UnsupportedFeature, InvalidLaunch, InvalidProgram) as error:
         return type(error)
     return None
-
-
-def _described(refusal: type[BackendError] | None) -> str:
-    return "runs" if refusal is None else refusal.__name__
 
 
 def gates(backend: VyreBackend) -> None:

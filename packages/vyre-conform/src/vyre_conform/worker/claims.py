@@ -105,7 +105,8 @@ def grid_limits(backend: VyreBackend) -> None:
 def profile_agrees(backend: VyreBackend) -> None:
     """The profile says what the queries and, of an engine, the target say, and the facts of subgroups fit together."""
     profile = backend.device_profile()
-    require(profile.backend == backend.id(), "the profile names another backend")
+    words = f"device_profile().backend is {profile.backend!r}, and id() is {backend.id()!r}"
+    require(profile.backend == backend.id(), words)
     for words in mismatches(backend):
         require(False, words)
     if isinstance(backend, EngineBackend):
@@ -313,7 +314,8 @@ def unsupported_methods(backend: VyreBackend) -> None:
         try:
             call()
         except UnsupportedFeature as error:
-            require(error.fields.get("backend") == backend.id(), f"{name} is refused in the name of another backend")
+            named = error.fields.get("backend")
+            require(named == backend.id(), f"{name} is refused in the name of {named!r}, and id() is {backend.id()!r}")
         except BackendError as error:
             fix = "refuse with UnsupportedFeature"
             raise BrokenClaim(f"{name} raised {type(error).__name__}: {error}", fix=fix) from error

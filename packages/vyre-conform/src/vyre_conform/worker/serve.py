@@ -5,9 +5,12 @@ from __future__ import annotations
 import faulthandler
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from vyre_conform.case import Launch
 from vyre_conform.outcome import Outcome, Raised, Returned, raised
+from vyre_conform.worker.canary import CanaryDied
+from vyre_conform.worker.claiming import BrokenClaim
 from vyre_conform.worker.entries import ENTRIES
 from vyre_conform.worker.inbox import Inbox, private_streams
 from vyre_conform.worker.opening import NamedBy, open_backend
@@ -56,7 +59,11 @@ def _limited(seconds: float) -> Iterator[None]:
 
 
 def run(backend: VyreBackend, launch: Launch, repeats: int) -> Outcome:
-    """Dispatch a launch; what is not a `VyreError` is an outcome, too: the case fails, the worker lives."""
+    """Dispatch a launch; what is not a `VyreError` is an outcome, too: the case fails, the worker lives.
+
+    What the suite itself says of the backend has the traceback of its cause alone, if it has one: no frame of the suite
+    says more.
+    """
     try:
         first = _dispatch(backend, launch)
         for _ in range(repeats - 1):
@@ -64,7 +71,9 @@ def run(backend: VyreBackend, launch: Launch, repeats: int) -> Outcome:
             if other.outputs != first.outputs:
                 return Returned(first.outputs, other.outputs, first.changed_inputs)
         return first
-    except Exception as error:
+    except (BrokenClaim, CanaryDied) as error:
+        return replace(raised(error), traceback=raised(error.__cause__).traceback if error.__cause__ else "")
+    except (Exception, SystemExit) as error:
         return raised(error)
 
 
@@ -77,7 +86,7 @@ def prepare(backend: VyreBackend, programs: Sequence[Program]) -> Outcome:
         if half:
             return next((o for o in (prepare(backend, programs[:half]), prepare(backend, programs[half:]))
                          if isinstance(o, Raised)), Returned(()))  # fmt: skip
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return raised(error)
     return Returned(())
 
