@@ -1,10 +1,13 @@
 """Worker processes find the backends of these tests."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
+
+from vyre_driver.registry import backends as registry
 
 
 @pytest.fixture(scope="module")
@@ -14,3 +17,31 @@ def backends() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join([here, known]) if known else here)
         yield
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Path]]:
+    """Install a distribution with one entry point of a backend, for this process and for those that it starts.
+
+    Of the real ones the reference stays.
+    """
+    folder = tmp_path / "installed"
+    folder.mkdir()
+    others = {entry.name for entry in entry_points(group="vyre.backends")} - {"reference"}
+    monkeypatch.setenv("VYRE_DISABLE_PLUGINS", ",".join(others))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")])))
+    monkeypatch.syspath_prepend(str(folder))
+
+    def install(id: str, source: str) -> Path:
+        module = f"acme_{id}"
+        info = folder / f"{module}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: acme-{id}\nVersion: 1.0\n", "utf-8")
+        (info / "entry_points.txt").write_text(f"[vyre.backends]\n{id} = {module}:registration\n", "utf-8")
+        file = folder / f"{module}.py"
+        file.write_text(source, "utf-8")
+        registry.refresh()
+        return file
+
+    yield install
+    registry.refresh()

@@ -2,12 +2,15 @@
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from vyre_conform.cli import conform, options
+from vyre_conform.reproducer import format_launch
+from vyre_conform.suite import random_spec
 
 pytestmark = pytest.mark.usefixtures("backends")
 
@@ -64,6 +67,57 @@ def test_an_absent_backend_is_status_3() -> None:
     assert "backends:ABSENT: backend 'absent' is not available: there is no device. Fix: plug one in" in result.output
 
 
+PLUGIN = """
+from vyre_driver.backend.registration import Availability, BackendRegistration
+from vyre_driver.testing.mock import MockBackend
+from vyre_reference.vector import evaluate
+
+registration = BackendRegistration(
+    id={id!r}, precedence=9, contract={contract}, factory=lambda: MockBackend(evaluate, {id!r}),
+    probe=lambda: {probe}, is_distributed={spread}
+)
+"""
+
+
+def plugin(id: str, *, contract: int = 1, probe: str = "Availability.available()", spread: bool = False) -> str:
+    return PLUGIN.format(id=id, contract=contract, probe=probe, spread=spread)
+
+
+@pytest.mark.parametrize("command", ["run", "replay", "sweep"])
+def test_backends_that_are_left_out_are_said(command: str, install: Callable[..., Path], tmp_path: Path) -> None:
+    install("works", plugin("works"))
+    install("broken", "import no_such_library")
+    install("older", plugin("older", contract=0))
+    install("other", plugin("another"))
+    install("absent", plugin("absent", probe="Availability.unavailable('there is no device', 'plug one in')"))
+    install("raises", plugin("raises", probe="exit(3)"))
+    install("spread", plugin("spread", spread=True))
+    file = tmp_path / "one.vyre"
+    file.write_text(format_launch(random_spec("narrow", 4).case().launch, "one"), "utf-8")
+    words = [str(file)] if command == "replay" else ["--cases", "traps:one"]
+    result = call(command, *words)
+    assert result.exit_code == 0, result.output
+    said = [line.removeprefix("left out: ") for line in result.output.splitlines() if line.startswith("left out: ")]
+    assert said == [
+        (
+            "backend 'broken' of acme-broken: importing 'acme_broken:registration' raised ModuleNotFoundError: No module "
+            "named 'no_such_library'. Fix: repair or uninstall it: pip install --upgrade acme-broken"
+        ),
+        (
+            "backend 'older' of acme-older: acme-older 1.0 implements contract 0, vyre-driver 0.1.0 speaks contract 1. "
+            "Fix: pip install --upgrade acme-older"
+        ),
+        (
+            "backend 'other' of acme-other: the entry point 'other' registers the id 'another'. "
+            "Fix: name the entry point as the backend"
+        ),
+        "backend 'absent' is not available: there is no device. Fix: plug one in",
+        ("backend 'raises' is not available: its probe raised SystemExit: 3. Fix: report it to the backend's authors"),
+        "backend 'spread' starts a cluster. Fix: name it, --backend spread",
+    ]
+    assert "works" in result.output
+
+
 @pytest.mark.parametrize(
     "words",
     [("run", "--cases", "nothing:*"), ("run", "--cases", ":"), ("list", "a:b:c"), ("list", "no"), ("show", "no")],
@@ -75,9 +129,6 @@ def test_wrong_usage_is_status_2(words: tuple[str, ...]) -> None:
 
 
 def test_replay_judges_a_file_again(tmp_path: Path) -> None:
-    from vyre_conform.reproducer import format_launch
-    from vyre_conform.suite import random_spec
-
     file = tmp_path / "one.vyre"
     file.write_text(format_launch(random_spec("narrow", 4).case().launch, "one"), "utf-8")
     result = call("replay", str(file), "--backend", "reference", "--backend", "backends:RIGHT")

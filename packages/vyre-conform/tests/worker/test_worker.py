@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -194,6 +194,33 @@ def test_a_name_that_is_no_registration_is_refused(backend: str, problem: str, f
         hello = worker.start()
     assert problem in hello.problem
     assert hello.fix.startswith(fix)
+
+
+REGISTERED = """
+from vyre_driver.backend.registration import Availability, BackendRegistration
+from vyre_driver.testing.mock import MockBackend
+from vyre_reference.vector import evaluate
+
+registration = BackendRegistration(
+    id="mine", precedence=9, contract=1, factory=lambda: MockBackend(evaluate, "mine"), probe=Availability.available
+)
+"""
+
+
+def test_an_installed_backend_is_also_found_by_its_module(install: Callable[..., Path]) -> None:
+    file = install("mine", REGISTERED)
+    file.with_name("copy_of_mine.py").write_text(REGISTERED, "utf-8")
+    with Worker("acme_mine:registration", named_by=NamedBy.CALLER) as worker:
+        assert worker.start().problem == ""
+    with Worker("copy_of_mine:registration", named_by=NamedBy.CALLER) as worker:
+        hello = worker.start()
+    first = "the distribution acme-mine (acme_mine:registration)"
+    second = "the module copy_of_mine:registration"
+    assert hello.problem == f"backend 'mine' is registered by {first} and by {second}"
+    assert hello.fix == (
+        "name the installed one, --backend mine; give the registration of the module another id; "
+        "or pip uninstall acme-mine"
+    )
 
 
 def test_a_worker_that_does_not_start_says_why() -> None:

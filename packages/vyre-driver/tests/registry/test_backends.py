@@ -103,6 +103,19 @@ def test_an_id_is_taken_once() -> None:
     assert str(caught.value).startswith("backend 'a' is registered by an earlier registration and by this call. Fix:")
 
 
+def test_an_id_that_is_installed_is_taken_and_says_by_which_distribution(install: Install) -> None:
+    install("a", plugin("a"), distribution="acme-a")
+    with pytest.raises(DuplicateBackend) as caught:
+        backends.register(hand_made("a"))
+    assert str(caught.value) == (
+        "backend 'a' is registered by the distribution acme-a (acme_a_plugin:registration) and by this call. "
+        "Fix: choose another id, or pip uninstall acme-a"
+    )
+    assert backends.origin_of("b") is None
+    with registered(hand_made("b")):
+        assert backends.origin_of("b") is None
+
+
 def test_acquire_makes_a_fresh_backend() -> None:
     with registered(hand_made("a")):
         first, second = backends.acquire("a"), backends.acquire("a")

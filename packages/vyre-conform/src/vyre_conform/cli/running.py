@@ -26,7 +26,8 @@ from vyre_conform.run import Exit, Run
 from vyre_conform.show import Hunt, Live, show
 from vyre_conform.suite import Suite
 from vyre_conform.worker import NamedBy, Worker
-from vyre_driver.registry.backends import availability, registered_backends
+from vyre_driver.errors import BackendUnavailable
+from vyre_driver.registry.backends import availability, backend_problems, registered_backends
 
 SIZES = click.Choice([size.name.lower() for size in Size])
 
@@ -103,7 +104,7 @@ def run(
         if journal is not None:
             journal.parent.mkdir(parents=True, exist_ok=True)
         with Live(console) as live, _interruptible(journal):
-            found = prove(backends or _available(), suite, seed, watch=live, reproducers=reproducers,
+            found = prove(_chosen(backends), suite, seed, watch=live, reproducers=reproducers,
                           journal=journal, resume=resume, jobs=jobs)  # fmt: skip
     report = Report(found)
     if controls:
@@ -156,7 +157,7 @@ def replay(file: Path, backends: tuple[str, ...], seconds: float, repeats: int) 
     case = Case(address=address("fuzz", file.stem), launch=launch, expected=AsEvaluated())
     verdict = settle(case, seconds=seconds)
     found = Run(task=task_of(Suite(queries=()), 0), is_complete=True)
-    for backend in backends or _available():
+    for backend in _chosen(backends):
         with Worker(backend, seconds, named_by=NamedBy.CALLER) as worker:
             (cell,) = judge(case, verdict, backend, worker.ask(launch, repeats))
         found.cells.append(cell)
@@ -192,7 +193,7 @@ def sweep(backends: tuple[str, ...], queries: tuple[str, ...], as_json: bool) ->
     with options.usage():
         specs = Suite(queries=tuple(Query.parse(query) for query in cases)).specs(0)
     found: dict[str, list[str]] = {}
-    chosen = backends or _available()
+    chosen = _chosen(backends)
     for backend in chosen:
         with Worker(backend, named_by=NamedBy.CALLER) as worker:
             if (hello := worker.start()).problem:
@@ -228,7 +229,24 @@ def _nothing(queries: tuple[str, ...]) -> BadQuery:
     return BadQuery(f"no case matches {', '.join(queries)}", fix=fix)
 
 
-def _available() -> tuple[str, ...]:
-    """Every registered backend that can run here and starts no cluster."""
-    found = [r.id for r in registered_backends() if not r.is_distributed]
-    return tuple(id for id in found if availability(id).is_available)
+def _chosen(named: tuple[str, ...]) -> tuple[str, ...]:
+    """The backends that were named; without a name every installed one that can run here and starts no cluster.
+
+    A line on standard error says of each other one why it is left out. It changes no exit code: what has to run is
+    named, and then has to run.
+    """
+    if named:
+        return named
+    left_out = [str(problem) for problem in backend_problems()]
+    found = []
+    for registration in registered_backends():
+        id = registration.id
+        if registration.is_distributed:
+            left_out.append(f"backend {id!r} starts a cluster. Fix: name it, --backend {id}")
+        elif (state := availability(id)).is_available:
+            found.append(id)
+        else:
+            left_out.append(str(BackendUnavailable(id, state.reason, fix=state.fix)))
+    for words in left_out:
+        click.echo(f"left out: {words}", err=True)
+    return tuple(found)

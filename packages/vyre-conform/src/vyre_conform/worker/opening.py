@@ -11,8 +11,8 @@ from enum import Enum
 
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.registration import BackendRegistration
-from vyre_driver.errors import BackendUnavailable
-from vyre_driver.registry.backends import acquire, register
+from vyre_driver.errors import BackendUnavailable, DuplicateBackend
+from vyre_driver.registry.backends import acquire, origin_of, register, registered_backends
 
 
 class NamedBy(Enum):
@@ -27,7 +27,8 @@ class NamedBy(Enum):
 def open_backend(name: str, named_by: NamedBy = NamedBy.FILE) -> VyreBackend:
     """The installed backend of that id or, if a caller names it, of the registration that ``module:attribute`` is.
 
-    Raises `UnknownBackend` or `BackendUnavailable`.
+    That of an installed backend is this backend. Raises `UnknownBackend`, `BackendUnavailable`, or `DuplicateBackend`
+    for another registration of an id that is taken.
     """
     if ":" not in name or named_by is NamedBy.FILE:
         return acquire(name)
@@ -40,5 +41,20 @@ def open_backend(name: str, named_by: NamedBy = NamedBy.FILE) -> VyreBackend:
     if not isinstance(registration, BackendRegistration):
         reason = f"{attribute} is not a registration"
         raise BackendUnavailable(name, reason, fix="name a BackendRegistration as module:ATTRIBUTE")
-    register(registration)
+    taken = {known.id: known for known in registered_backends()}.get(registration.id)
+    if taken is None:
+        register(registration)
+    elif taken is not registration:
+        raise _duplicate(registration.id, name)
     return acquire(registration.id)
+
+
+def _duplicate(id: str, name: str) -> DuplicateBackend:
+    origin = origin_of(id)
+    if origin is None:
+        return DuplicateBackend(id, "an earlier registration", f"the module {name}", fix="give one of them another id")
+    fix = (
+        f"name the installed one, --backend {id}; give the registration of the module another id; "
+        f"or pip uninstall {origin.distribution}"
+    )
+    return DuplicateBackend(id, str(origin), f"the module {name}", fix=fix)

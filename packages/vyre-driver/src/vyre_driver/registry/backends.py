@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.registration import Availability, BackendRegistration, Selection
 from vyre_driver.errors import BackendError, BackendUnavailable, DuplicateBackend, InvalidLaunch, UnknownBackend
-from vyre_driver.registry.discovery import BackendProblem, Discovery, discover
+from vyre_driver.registry.discovery import BackendProblem, Discovery, Origin, discover
 from vyre_driver.registry.known import INSTALL_HINTS, install_hint
 
 
@@ -44,8 +44,10 @@ def register(registration: BackendRegistration) -> None:
     """Add a backend by hand, as tests and embedders do. A taken id raises `DuplicateBackend`."""
     with _registry.lock:
         if registration.id in _registry.all():
-            fix = "choose another id, or unregister the first"
-            raise DuplicateBackend(registration.id, "an earlier registration", "this call", fix=fix)
+            first, fix = "an earlier registration", "choose another id, or unregister the first"
+            if (origin := origin_of(registration.id)) is not None:
+                first, fix = str(origin), f"choose another id, or pip uninstall {origin.distribution}"
+            raise DuplicateBackend(registration.id, first, "this call", fix=fix)
         _registry.registered[registration.id] = registration
 
 
@@ -74,6 +76,11 @@ def registered_backends_by_precedence() -> tuple[BackendRegistration, ...]:
 def backend_problems() -> tuple[BackendProblem, ...]:
     """Installed backends that are left out, each with its reason and remedy."""
     return _registry.discovery().problems
+
+
+def origin_of(id: str) -> Origin | None:
+    """Where an installed backend comes from; None for one that was registered by hand, and for one that is unknown."""
+    return None if id in _registry.registered else _registry.discovery().origins.get(id)
 
 
 def registration_of(id: str) -> BackendRegistration:
@@ -172,7 +179,7 @@ def _probe(registration: BackendRegistration) -> Availability:
         return Availability.unavailable(str(error.fields["reason"]), error.fix)
     except BackendError as error:
         return Availability.unavailable(error.message, error.fix)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return Availability.unavailable(
             f"its probe raised {type(error).__name__}: {error}", "report it to the backend's authors"
         )

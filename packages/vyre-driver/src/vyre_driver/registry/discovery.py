@@ -27,29 +27,43 @@ class BackendProblem:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """Where an installed backend comes from: the distribution, and the ``module:attribute`` of its entry point."""
+
+    distribution: str
+    value: str
+
+    def __str__(self) -> str:
+        return f"the distribution {self.distribution} ({self.value})"
+
+
+@dataclass(frozen=True, slots=True)
 class Discovery:
-    """What the entry points gave, both by id in alphabetical order."""
+    """What the entry points gave, by id in alphabetical order."""
 
     backends: dict[str, BackendRegistration]
     problems: tuple[BackendProblem, ...]
+    origins: dict[str, Origin]
 
 
 def discover() -> Discovery:
     """Load every entry point of the group once; imports only the modules that hold registrations."""
     backends: dict[str, BackendRegistration] = {}
-    owners: dict[str, str] = {}
+    origins: dict[str, Origin] = {}
     problems: list[BackendProblem] = []
     for entry in plugins(GROUP):
-        owner, loaded = distribution_name(entry), _load(entry)
+        origin, loaded = Origin(distribution_name(entry), entry.value), _load(entry)
         if isinstance(loaded, BackendProblem):
             problems.append(loaded)
-        elif loaded.id in owners:
-            problems.append(_duplicate(loaded.id, owners[loaded.id], owner))
+        elif loaded.id in origins:
+            problems.append(_duplicate(loaded.id, origins[loaded.id].distribution, origin.distribution))
             backends.pop(loaded.id, None)
         else:
-            owners[loaded.id] = owner
+            origins[loaded.id] = origin
             backends[loaded.id] = loaded
-    return Discovery(dict(sorted(backends.items())), tuple(sorted(problems, key=lambda p: (p.id, p.distribution))))
+    found = dict(sorted(backends.items()))
+    ordered = tuple(sorted(problems, key=lambda p: (p.id, p.distribution)))
+    return Discovery(found, ordered, {id: origins[id] for id in found})
 
 
 def _load(entry: EntryPoint) -> BackendRegistration | BackendProblem:
