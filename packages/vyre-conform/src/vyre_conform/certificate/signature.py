@@ -64,11 +64,11 @@ def read_trust(path: Path) -> dict[str, str]:
         text = line.partition("#")[0].strip()
         if not text:
             continue
-        key, _, name = text.partition(" ")
-        if len(key) != 64 or not name.strip() or set(key) - set("0123456789abcdef"):
+        key, name = [*text.split(None, 1), ""][:2]
+        if len(key) != 64 or not name or set(key) - set("0123456789abcdef"):
             raise BadKey(f"{text!r} is no key and name", fix="write 64 hex digits, spaces, and whose key it is",
                          where=f"{path}:{number}")  # fmt: skip
-        trusted[key] = name.strip()
+        trusted[key] = name
     return trusted
 
 

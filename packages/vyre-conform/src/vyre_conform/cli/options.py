@@ -103,7 +103,11 @@ def write(
     if certificate is not None:
         with usage():
             document = certify(report, argv)
-            write_certificate(sign(document, key) if key is not None else document, certificate)
+            if key is not None:
+                document = sign(document, key)
+            write_certificate(document, certificate)
+        for public in document.signatures:
+            click.echo(f"signed; the line of a file for verify --trust: {public}  NAME")
 
 
 def _write_json(report: Report, path: Path) -> None:
