@@ -16,6 +16,7 @@ def backends() -> Iterator[None]:
     known = os.environ.get("PYTHONPATH")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join([here, known]) if known else here)
+        patch.syspath_prepend(here)
         yield
 
 

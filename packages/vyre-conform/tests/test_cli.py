@@ -100,8 +100,8 @@ def test_backends_that_are_left_out_are_said(command: str, install: Callable[...
     said = [line.removeprefix("left out: ") for line in result.output.splitlines() if line.startswith("left out: ")]
     assert said == [
         (
-            "backend 'broken' of acme-broken: importing 'acme_broken:registration' raised ModuleNotFoundError: No module "
-            "named 'no_such_library'. Fix: repair or uninstall it: pip install --upgrade acme-broken"
+            "backend 'broken' of acme-broken: importing 'acme_broken:registration' raised ModuleNotFoundError: "
+            "No module named 'no_such_library'. Fix: repair or uninstall it: pip install --upgrade acme-broken"
         ),
         (
             "backend 'older' of acme-older: acme-older 1.0 implements contract 0, vyre-driver 0.1.0 speaks contract 1. "

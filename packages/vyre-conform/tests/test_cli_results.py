@@ -96,8 +96,11 @@ def test_a_certificate_is_verified_by_replay(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(
         import_module("vyre_conform.prove"), "git_facts", lambda: {"commit": "c0ffee", "dirty": "false"}
     )
+    monkeypatch.setattr(import_module("vyre_conform.bench"), "checkout", lambda packages: {})
     target = tmp_path / "certificate.json"
-    result = call("run", "--backend", "backends:RIGHT", "--cases", "traps:*", "--certificate", str(target))
+    journal = tmp_path / "run.jsonl"
+    words = ("--cases", "traps:*", "--certificate", str(target), "--journal", str(journal))
+    result = call("run", "--backend", "backends:RIGHT", *words)
     assert result.exit_code == 0, result.output
     verified = call("verify", str(target), "--sample", "2", "--on", "backends:RIGHT")
     assert verified.exit_code == 0, verified.output
@@ -109,3 +112,21 @@ def test_a_certificate_is_verified_by_replay(tmp_path: Path, monkeypatch: pytest
     assert "name it: --on backends:RIGHT" in by_name.output
     facts = json.loads(call("verify", str(target), "--on", "reference", "--json").output)
     assert (facts["holds"], facts["backends"][0]["on"], facts["backends"][0]["differing"]) == (True, "reference", [])
+    signed, trust = tmp_path / "signed.json", tmp_path / "trust.txt"
+    pytest.importorskip("cryptography")
+    made = call("certify", str(journal), "--certificate", str(signed), "--sign", str(pem_key(tmp_path)))
+    assert made.exit_code == 0, made.output
+    (line,) = re.findall(r"^signed; the line of a file for verify --trust: ([0-9a-f]{64}  NAME)$", made.output, re.M)
+    trust.write_text(f"# keys\n{line}\n", "utf-8")
+    by_key = call("verify", str(signed), "--sample", "1", "--on", "reference", "--trust", str(trust))
+    assert by_key.exit_code == 0, by_key.output
+    assert "signed by NAME" in by_key.output
+
+
+def pem_key(folder: Path) -> Path:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+    file = folder / "key.pem"
+    file.write_bytes(Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    return file

@@ -18,6 +18,7 @@ from pathlib import Path
 from vyre_conform.case import Case
 from vyre_conform.cell import Cell, State
 from vyre_conform.compare import describe
+from vyre_conform.host import checkout
 from vyre_conform.judge import forgive, judge, skip
 from vyre_conform.minimise import minimise
 from vyre_conform.oracle import Verdict
@@ -60,7 +61,8 @@ class CaseRunner:
     def opened(cls, backend: str, suite: Suite, workers: int, reproducers: Path | None, stack: ExitStack) -> CaseRunner:
         """A backend in `workers` processes; `stack` ends them. The first has started, and said whether it can run."""
         opened = [stack.enter_context(Worker(backend, suite.seconds, named_by=NamedBy.CALLER)) for _ in range(workers)]
-        return cls(backend, opened[0].start(), opened, suite, reproducers)
+        hello = opened[0].start()
+        return cls(backend, replace(hello, sources=checkout(hello.packages.split())), opened, suite, reproducers)
 
     def begin(self, note: Callable[[Cell], None]) -> None:
         """Judge what is put, and tell `note`, which several threads call."""

@@ -62,7 +62,7 @@ class Report:
     def to_json(self) -> dict[str, Any]:
         """The report as plain data, cells in the order in which they ended up."""
         return {
-            "format": 3,
+            "format": 4,
             "task": self.run.task.to_json(),
             "host": dict(self.run.host),
             "sources": dict(self.run.sources),

@@ -23,7 +23,7 @@ from vyre_conform.plain import checked, read_json, require, texts
 from vyre_conform.worker.protocol import Hello
 from vyre_foundation.errors import VyreError
 
-FORMAT = 4
+FORMAT = 5
 WHOLE = (1, 1)
 
 
@@ -301,7 +301,8 @@ def merge(runs: Sequence[Run]) -> Run:
     if any(run.sources != ordered[0].sources for run in ordered):
         raise RunsDiffer("the shards ran from different sources", fix="run all of them from one commit")
     if any(run.backends != ordered[0].backends for run in ordered):
-        raise RunsDiffer("the shards ran on different backends or devices", fix="run them on like machines")
+        raise RunsDiffer("the shards ran on different backends or devices, or from different sources of a backend",
+                         fix="run all of them on like machines, with the same packages installed")  # fmt: skip
     first = ordered[0]
     merged = Run(task=first.task.whole, host=first.host, sources=first.sources, backends=first.backends)
     merged.cells = [cell for run in ordered for cell in run.cells]

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -26,6 +27,7 @@ from vyre_conform.certificate import (
 )
 from vyre_conform.certificate.signature import BadKey
 from vyre_conform.gaps import Gap
+from vyre_conform.host import checkout, own_packages, package_digest, roots
 from vyre_conform.oracle import Verdict
 from vyre_conform.report import Kill, Report
 
@@ -44,8 +46,12 @@ def run(backends: None) -> Run:
 
 
 def clean(run: Run) -> Run:
-    """As if it had run from committed sources."""
-    return replace(run, sources={"commit": "c0ffee", "dirty": "false"})
+    """As if it had run from committed sources, with everything that is installed."""
+    sources = {"commit": "c0ffee", "dirty": "false"}
+    host = {name: value for name, value in run.host.items() if name != "VYRE_DISABLE_PLUGINS"}
+    return replace(
+        run, host=host, sources=sources, backends=[replace(hello, sources=sources) for hello in run.backends]
+    )
 
 
 @pytest.fixture(scope="module")
@@ -114,6 +120,94 @@ def test_dirty_sources_and_surviving_faults_are_reasons_too(run: Run) -> None:
 def test_settings_that_change_nothing_are_allowed(run: Run) -> None:
     settings = {"VYRE_CACHE": "off", "VYRE_MINE_DEVICE": "second"}
     assert certify(Report(replace(run, host={**run.host, **settings})), ["run"]).body["host"]["VYRE_CACHE"] == "off"
+
+
+# ── the sources of a backend ──
+
+VENDOR = """
+from acme_mine.port import make
+from vyre_driver.backend.registration import Availability, BackendRegistration
+
+registration = BackendRegistration(
+    id="mine", precedence=9, contract=1, factory=make, probe=Availability.available
+)
+"""
+PORT = """
+from vyre_driver.testing.mock import MockBackend
+from vyre_reference.vector import evaluate
+
+def make():
+    return MockBackend(evaluate, "mine")
+"""
+
+
+@pytest.fixture
+def vendor(install: Callable[..., Path]) -> Path:
+    """The folder of an installed package with a backend."""
+    file = install("mine", "")
+    folder = file.with_suffix("")
+    folder.mkdir()
+    file.unlink()
+    (folder / "__init__.py").write_text(VENDOR, "utf-8")
+    (folder / "port.py").write_text(PORT, "utf-8")
+    return folder
+
+
+TRAPS = Suite(queries=(Query.parse("traps:*"),))
+
+
+def test_the_sources_of_a_backend_are_those_of_its_run(vendor: Path) -> None:
+    found = clean(prove(["mine"], TRAPS))
+    (hello,) = found.backends
+    assert (hello.packages, len(hello.code)) == ("acme_mine", 64)
+    certificate = certify(Report(found), ["run"])
+    assert certificate.body["backends"][0]["code"] == hello.code
+    assert verify(certificate, "mine").holds
+    (vendor / "port.py").write_text(PORT + "# changed\n", "utf-8")
+    with pytest.raises(
+        NotCertifiable, match=r"the sources of mine that are installed \(acme_mine\) are not those of the"
+    ):
+        certify(Report(found), ["run"])
+    result = verify(certificate, "mine", sample=1)
+    assert not result.holds
+    assert result.problems == [
+        (
+            "the sources of mine that are installed (acme_mine) are not those that it is about. "
+            "Fix: install the packages that it was made with, or say --other-device"
+        )
+    ]
+    assert verify(certificate, "mine", sample=1, other_device=True).holds
+    assert verify(certificate, "mine", on="reference", sample=1).holds
+    again = prove(["mine"], replace(TRAPS, shard=(1, 2))), prove(["mine"], replace(TRAPS, shard=(2, 2)))
+    assert again[0].backends[0].code == again[1].backends[0].code != hello.code
+
+
+def test_a_checkout_of_a_backend_with_changes_is_not_certified(vendor: Path) -> None:
+    found = clean(prove(["mine"], TRAPS))
+    assert checkout(["acme_mine"]) == {}
+    git = ("git", "-C", str(vendor.parent), "-c", "user.name=a", "-c", "user.email=a@b")
+    for words in (("init", "-q"), ("add", "."), ("commit", "-qm", "all")):
+        subprocess.run([*git, *words], check=True)
+    assert checkout(["acme_mine"])["dirty"] == "false"
+    (vendor / "new.py").write_text("", "utf-8")
+    dirty = replace(found.backends[0], sources=checkout(["acme_mine"]), code=package_digest(["acme_mine"]))
+    with pytest.raises(NotCertifiable, match=r"the sources of mine \(acme_mine\) have changes that are not committed"):
+        certify(Report(replace(found, backends=[dirty])), ["run"])
+
+
+def test_packages_are_found_without_being_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for path in ("evil/__init__.py", "evil/part.py", "shared/mine/__init__.py", "shared/other/__init__.py", "one.py"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text("raise SystemExit\n", "utf-8")
+    assert roots("evil.part") == (tmp_path / "evil" / "part.py",)
+    assert own_packages(["evil.part", "shared.mine", "one", "vyre_driver.engine"]) == ("evil", "shared.mine", "one")
+    before = package_digest(["shared.mine"])
+    (tmp_path / "shared/other/more.py").write_text("", "utf-8")
+    assert package_digest(["shared.mine"]) == before
+    (tmp_path / "shared/mine/more.py").write_text("", "utf-8")
+    assert package_digest(["shared.mine"]) != before
+    assert roots("../etc") == roots("") == roots("one.two") == ()
 
 
 # ── replay ──
@@ -221,6 +315,8 @@ def test_a_trust_store_is_text(tmp_path: Path, key: tuple[Path, str]) -> None:
     path = tmp_path / "trust"
     path.write_text(f"# whom we trust\n{key[1]}  the release key # of this year\n\n")
     assert read_trust(path) == {key[1]: "the release key"}
+    path.write_text(f"{key[1]}\tanother\n")
+    assert read_trust(path) == {key[1]: "another"}
     path.write_text("ab  nobody\n")
     with pytest.raises(BadKey, match="64 hex digits"):
         read_trust(path)

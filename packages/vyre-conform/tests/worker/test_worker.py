@@ -119,6 +119,13 @@ def test_an_untyped_exception_has_its_traceback(fragile: Worker) -> None:
     assert ", in dispatch\n" in raised.traceback
 
 
+def test_a_name_with_an_index_is_a_device_of_an_installed_backend() -> None:
+    with Worker("reference:0", named_by=NamedBy.CALLER) as worker:
+        assert worker.start().problem == ""
+    with Worker("reference:7", named_by=NamedBy.CALLER) as worker:
+        assert "it has no device 7" in worker.start().problem
+
+
 def test_a_name_out_of_a_file_is_never_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "evil.py").write_text(f"open({str(tmp_path / 'executed')!r}, 'w').close()\nATTR = 1\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))

@@ -10,13 +10,14 @@ from typing import Any
 from vyre_conform.case import Size
 from vyre_conform.cell import State
 from vyre_conform.certificate.document import Certificate, canonical, cell_digest, contradictions, counted
-from vyre_conform.host import code_digest
+from vyre_conform.host import code_digest, package_digest
 from vyre_conform.prove import suite_of
 from vyre_conform.report import Report
 from vyre_conform.run import WHOLE, Run, digest_of
 from vyre_foundation.errors import VyreError
 
 REFERENCE = "reference"
+OF_A_BACKEND = ("backend", "version", "facts", "packages", "code", "sources")
 
 
 class NotCertifiable(VyreError, ValueError):
@@ -54,6 +55,8 @@ def _reasons(report: Report) -> Iterator[str]:
             yield f"{hello.backend} did not run: {hello.problem}"
         elif not any(cell.state is State.PASS for cell in run.on(hello.backend)):
             yield f"{hello.backend} passes no cell"
+        if hello.code and hello.code != package_digest(hello.packages.split()):
+            yield f"the sources of {hello.backend} that are installed ({hello.packages}) are not those of the run"
     if bad := run.bad():
         yield f"{len(bad)} cells failed"
     if run.mismatches:
@@ -85,7 +88,7 @@ def _body(report: Report, command: Sequence[str]) -> dict[str, Any]:
         "run": run.digest,
         "command": list(command),
         "host": dict(run.host),
-        "backends": [{"backend": h.backend, "version": h.version, "facts": dict(h.facts)} for h in run.backends],
+        "backends": [{name: getattr(hello, name) for name in OF_A_BACKEND} for hello in run.backends],
         "distributions": _distributions(),
         "sources": dict(run.sources),
         "cells": {hello.backend: _cells(run, hello.backend) for hello in run.backends},

@@ -21,12 +21,12 @@ from vyre_conform.run import WHOLE, Task, digest_of
 from vyre_conform.worker.protocol import Hello
 from vyre_foundation.errors import VyreError
 
-SCHEMA = "vyre-conform certificate 3"
+SCHEMA = "vyre-conform certificate 4"
 TRUST = {
     "shown by a replay": "task, cells, not_passed but for the words of its reasons, counts; backends, on that device",
-    "compared with what is installed": "task.code, task.corpus",
-    "as the signer claims": "run, command, host, distributions, sources, kills, words of gaps and reasons;"
-    " and that the run took place at all",
+    "compared with what is installed": "task.code, task.corpus, backends.code",
+    "as the signer claims": "run, command, host, distributions, sources, backends.sources, kills, words of gaps and"
+    " reasons; and that the run took place at all",
     "not said": "how programs in no case behave; what other devices, drivers, versions or seeds do; how fast it is",
 }
 """What a reader has to trust, in every certificate."""
@@ -144,7 +144,8 @@ def contradictions(body: Mapping[str, Any]) -> Iterator[str]:
         yield "it certifies one shard of a run"
     if not cells or not all(cells.values()):
         yield "it certifies no cell"
-    if sorted(Hello.from_json(hello).backend for hello in _list(body, "backends")) != sorted(cells):
+    hellos = [Hello.from_json(hello) for hello in _list(body, "backends")]
+    if sorted(hello.backend for hello in hellos) != sorted(cells):
         yield "its cells are not those of its backends"
     for name, digests in cells.items():
         if len(digests) != task.cells:
@@ -157,6 +158,9 @@ def contradictions(body: Mapping[str, Any]) -> Iterator[str]:
             yield f"the planted fault {kill} survived"
     if texts(body["sources"], "sources").get("dirty") == "true":
         yield "the sources have changes that are not committed"
+    for hello in hellos:
+        if hello.sources.get("dirty") == "true":
+            yield f"the sources of {hello.backend} ({hello.packages}) have changes that are not committed"
     for name in texts(body["host"], "host"):
         if name.startswith("VYRE_") and name not in HARMLESS and not name.endswith("_DEVICE"):
             yield f"{name} is set in the environment"

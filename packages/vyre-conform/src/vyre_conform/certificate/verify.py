@@ -24,6 +24,7 @@ from vyre_conform.prove import suite_of
 from vyre_conform.run import Task, digest_of
 from vyre_conform.show import subject
 from vyre_conform.worker import Hello, NamedBy, Worker
+from vyre_driver.registry.backends import split_device
 
 SEED_BITS = 64
 
@@ -125,16 +126,21 @@ def _is_open(worker: Worker, certificate: Certificate, found: Verification, any_
     """Open the backend, and compare its device with the certified one."""
     hello = worker.start()
     if hello.problem:
-        by_hand = ":" in found.here and worker.named_by is NamedBy.FILE
+        by_hand = ":" in split_device(found.here)[0] and worker.named_by is NamedBy.FILE
         fix = f"if you trust that module, name it: --on {found.here}" if by_hand else hello.fix
         found.problems.append(f"{found.here} cannot run here: {hello.problem}. Fix: {fix}")
         return False
     found.device = subject(hello)
     facts = next(row for row in certificate.body["backends"] if row["backend"] == found.backend)
-    if not any_device and (facts.get("version"), facts.get("facts")) != (hello.version, hello.facts):
-        certified = subject(Hello.from_json(facts))
+    certified = Hello.from_json(facts)
+    if not any_device and (certified.version, certified.facts) != (hello.version, hello.facts):
         fix = "verify it on that device, or say --other-device"
-        found.problems.append(f"it is about {certified}, and here is {found.device}. Fix: {fix}")
+        found.problems.append(f"it is about {subject(certified)}, and here is {found.device}. Fix: {fix}")
+    if not any_device and certified.code != hello.code:
+        packages = hello.packages or certified.packages
+        fix = "install the packages that it was made with, or say --other-device"
+        found.problems.append(f"the sources of {found.here} that are installed ({packages}) are not those that it "
+                              f"is about. Fix: {fix}")  # fmt: skip
     return True
 
 

@@ -99,6 +99,7 @@ def _facts(run: Run) -> list[list[str]]:
         ["complete", "yes" if run.is_complete else "no"],
         *[[name, version] for name, version in run.task.versions.items()],
         *[[name, value] for name, value in run.host.items()],
+        *[[f"sources of {hello.backend}", hello.code] for hello in run.backends if hello.code],
         ["digest of the run", run.digest],
     ]
 

@@ -12,7 +12,7 @@ from enum import Enum
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.registration import BackendRegistration
 from vyre_driver.errors import BackendUnavailable, DuplicateBackend
-from vyre_driver.registry.backends import acquire, origin_of, register, registered_backends
+from vyre_driver.registry.backends import acquire, origin_of, register, registered_backends, split_device
 
 
 class NamedBy(Enum):
@@ -30,7 +30,7 @@ def open_backend(name: str, named_by: NamedBy = NamedBy.FILE) -> VyreBackend:
     That of an installed backend is this backend. Raises `UnknownBackend`, `BackendUnavailable`, or `DuplicateBackend`
     for another registration of an id that is taken.
     """
-    if ":" not in name or named_by is NamedBy.FILE:
+    if ":" not in split_device(name)[0] or named_by is NamedBy.FILE:
         return acquire(name)
     module, _, attribute = name.partition(":")
     try:
@@ -47,6 +47,15 @@ def open_backend(name: str, named_by: NamedBy = NamedBy.FILE) -> VyreBackend:
     elif taken is not registration:
         raise _duplicate(registration.id, name)
     return acquire(registration.id)
+
+
+def registering_module(name: str) -> str:
+    """The module that has the registration of a backend that is open; "" for one that was registered by other means."""
+    id = split_device(name)[0]
+    if ":" not in id:
+        origin = origin_of(id)
+        id = origin.value if origin else ""
+    return id.partition(":")[0]
 
 
 def _duplicate(id: str, name: str) -> DuplicateBackend:

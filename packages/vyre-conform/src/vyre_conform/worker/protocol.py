@@ -56,7 +56,10 @@ class MessageReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """A worker has the backend that it was asked for, or says why not (`problem`, `fix`)."""
+    """A worker has the backend that it was asked for, or says why not (`problem`, `fix`).
+
+    `packages` has the names of the backend's own packages, with spaces between, and `code` is BLAKE3 over their files.
+    """
 
     backend: str
     version: str = ""
@@ -65,11 +68,16 @@ class Hello:
     fix: str = ""
     log: str = ""
     """The last words of a process that did not start."""
+    packages: str = ""
+    code: str = ""
+    sources: dict[str, str] = field(default_factory=dict)
+    """Of a run: the commit of the checkout around these packages, and whether it was ``dirty`` when the run began."""
 
     @classmethod
     def from_json(cls, facts: Mapping[str, Any]) -> Hello:
         """Out of a file; raises `ValueError` for anything that is not one."""
-        return checked(cls, without(facts, "facts"), facts=texts(facts.get("facts", {}), "facts"))
+        tables = {name: texts(facts.get(name, {}), name) for name in ("facts", "sources")}
+        return checked(cls, without(facts, *tables), **tables)
 
 
 def send(stream: Sink, message: dict[str, Any], blobs: Sequence[bytes] = ()) -> None:

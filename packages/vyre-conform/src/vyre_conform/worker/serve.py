@@ -8,14 +8,16 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from vyre_conform.case import Launch
+from vyre_conform.host import own_packages, package_digest
 from vyre_conform.outcome import Outcome, Raised, Returned, raised
 from vyre_conform.worker.canary import CanaryDied
 from vyre_conform.worker.claiming import BrokenClaim
 from vyre_conform.worker.entries import ENTRIES
 from vyre_conform.worker.inbox import Inbox, private_streams
-from vyre_conform.worker.opening import NamedBy, open_backend
+from vyre_conform.worker.opening import NamedBy, open_backend, registering_module
 from vyre_conform.worker.protocol import LEAVE, Hello, hello_message, launch_of, outcome_message, programs_of, send
 from vyre_driver.backend.contract import VyreBackend
+from vyre_driver.engine.backend import EngineBackend
 from vyre_foundation.errors import VyreError
 from vyre_foundation.ir.program import Program
 
@@ -103,4 +105,15 @@ def _dispatch(backend: VyreBackend, launch: Launch) -> Returned:
 def _hello(backend_id: str, backend: VyreBackend) -> Hello:
     profile = backend.device_profile()
     facts = {name: str(getattr(profile, name)) for name in ("device", "vendor", "driver_version", "compiler")}
-    return Hello(backend_id, backend.version(), facts)
+    packages = own_packages([registering_module(backend_id), *_modules(backend)])
+    code = package_digest(packages) if packages else ""
+    return Hello(backend_id, backend.version(), facts, packages=" ".join(packages), code=code)
+
+
+def _modules(backend: VyreBackend) -> Iterator[str]:
+    """The modules, or packages, in which a backend and its port have their code."""
+    yield type(backend).__module__
+    if isinstance(backend, EngineBackend):
+        with backend.session() as device:
+            module, package = type(device.port).__module__, device.port.package
+        yield module if module.partition(".")[0] == package else package
