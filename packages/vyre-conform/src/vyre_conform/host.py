@@ -70,7 +70,9 @@ def roots(package: str) -> tuple[Path, ...]:
     if found is None:
         return ()
     folders = found.submodule_search_locations
-    return tuple(map(Path, folders)) if folders else tuple(map(Path, filter(None, [found.origin])))
+    if folders is not None:
+        return tuple(map(Path, folders))
+    return (Path(found.origin),) if found.has_location and found.origin else ()
 
 
 def own_packages(modules: Iterable[str]) -> tuple[str, ...]:
@@ -79,7 +81,7 @@ def own_packages(modules: Iterable[str]) -> tuple[str, ...]:
     They are top packages, and below a namespace, which several distributions share, those in it.
     """
     found = {_package(module): None for module in modules if module}
-    return tuple(package for package in found if package not in PACKAGES)
+    return tuple(package for package in found if package not in PACKAGES and roots(package))
 
 
 def _package(module: str) -> str:

@@ -207,7 +207,8 @@ def test_packages_are_found_without_being_imported(tmp_path: Path, monkeypatch: 
     assert package_digest(["shared.mine"]) == before
     (tmp_path / "shared/mine/more.py").write_text("", "utf-8")
     assert package_digest(["shared.mine"]) != before
-    assert roots("../etc") == roots("") == roots("one.two") == ()
+    assert roots("../etc") == roots("") == roots("one.two") == roots("zipimport") == roots("sys") == ()
+    assert own_packages(["", "zipimport", "sys", "no_such_module"]) == ()
 
 
 # ── replay ──

@@ -13,6 +13,7 @@ from vyre_conform.cases import specs
 from vyre_conform.cell import State
 from vyre_conform.oracle import EVALUATORS
 from vyre_conform.testing import require
+from vyre_conform.worker.freeing import STATM
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig, Preference
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.delegate import DelegatingPipeline
@@ -21,7 +22,7 @@ from vyre_driver.backend.resources import Resource
 from vyre_driver.backend.results import OutputBuffers, Outputs, TimedDispatchResult
 from vyre_driver.device.profile import DeviceProfile, DeviceTimingQuality
 from vyre_driver.engine.backend import EngineBackend
-from vyre_driver.errors import DispatchFailed, InvalidInput, UnsupportedFeature
+from vyre_driver.errors import DeviceOutOfMemory, DispatchFailed, InvalidInput, UnsupportedFeature
 from vyre_driver.registry.backends import acquire
 from vyre_driver.testing.capabilities import UNSHOWN, USES, contradictions, false_claim
 from vyre_driver.testing.fake_port import FakeMemory, FakePort
@@ -47,7 +48,7 @@ def test_every_entry_and_every_claim_has_its_cases() -> None:
     assert claims == {
         *("workgroup_limits", "grid_limits", "profile_agrees", "counts", "times", "stale_handles", "forged_handles"),
         *("foreign_buffers", "bad_inputs", "unsupported_methods", "mechanisms", "ranges", "flushing", *USES, *UNSHOWN),
-        *("admission", "gates", "pipelines_over_memory", "changed_dialects", "graphs"),
+        *("admission", "gates", "pipelines_over_memory", "changed_dialects", "freed_memory", "graphs"),
     }
 
 
@@ -85,7 +86,7 @@ class Delegate(VyreBackend, contract=1):
 @pytest.mark.parametrize("spec", SPECS, ids=str)
 def test_what_is_not_there_is_unsupported_and_nothing_else(spec: Spec) -> None:
     states = dict.fromkeys(("resident", "sequence", "device_buffers"), State.UNSUPPORTED)
-    skipped = ("mechanisms", "forged_handles", "pipelines_over_memory", "changed_dialects")
+    skipped = ("mechanisms", "forged_handles", "pipelines_over_memory", "changed_dialects", "freed_memory")
     states |= dict.fromkeys(skipped, State.SKIPPED)
     assert require(Delegate(), spec) is states.get(spec.address.name, State.PASS)
 
@@ -371,6 +372,49 @@ def test_copies_that_ignore_their_offset_are_found(port: type[FakePort], words: 
             require(backend, named("claims:ranges"))
     finally:
         backend.shutdown()
+
+
+class Keeping(FakePort):
+    """Frees nothing."""
+
+    def free(self, memory: FakeMemory) -> None:
+        pass
+
+
+class Small(Keeping):
+    """The same on a device that is full soon."""
+
+    def allocate(self, size: int) -> FakeMemory:
+        if len(self.live) == 5:
+            raise DeviceOutOfMemory(size, 0)
+        return super().allocate(size)
+
+
+class Holding(EngineBackend, contract=1):
+    """Its resources are never freed."""
+
+    def free_resident(self, resource: Resource) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("backend", "port", "words"),
+    [
+        pytest.param(
+            EngineBackend, Keeping, "32 pieces of 8,388,608 bytes were allocated and freed, one by one, and",
+            marks=pytest.mark.skipif(not STATM.exists(), reason="the system does not say how large a process is"),
+        ),
+        (EngineBackend, Small, r"no memory is left after \d pieces"),
+        (Holding, FakePort, "3 of 3 pieces of memory of the port were not passed to its `free` after their resources"),
+    ],
+)  # fmt: skip
+def test_memory_that_is_not_given_back_is_found(backend: type[EngineBackend], port: type[FakePort], words: str) -> None:
+    made = backend("fake", lambda: port(EVALUATORS["vector"]))
+    try:
+        with pytest.raises(AssertionError, match=f"BrokenClaim: {words}"):
+            require(made, named("claims:freed_memory"), repeats=1)
+    finally:
+        made.shutdown()
 
 
 def test_an_engine_is_as_good_as_it_says() -> None:

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from vyre_conform.controls.engine import on_port
+from vyre_conform.controls.engine import on_port, over
 from vyre_conform.controls.fault import Fault, Layer
-from vyre_driver.testing.fake_port import FakeEvent
+from vyre_driver.errors import DeviceOutOfMemory
+from vyre_driver.testing.fake_port import FakeEvent, FakeMemory, FakePort
 
 Right = Callable[..., Any]
 
@@ -79,6 +80,18 @@ def _aliased(right: Right) -> Right:
     return allocate
 
 
+class KeepingPort(FakePort):
+    """A device of 64 MiB to which freed memory does not come back."""
+
+    def allocate(self, size: int) -> FakeMemory:
+        if size + sum(len(memory.contents) for memory in self.live) > 64 << 20:
+            raise DeviceOutOfMemory(size)
+        return super().allocate(size)
+
+    def free(self, memory: FakeMemory) -> None:
+        """Nothing."""
+
+
 _fault = partial(Fault, Layer.DEVICE)
 
 # fmt: off
@@ -97,5 +110,7 @@ FAULTS = (
            on_port("launch", _few_groups), "ops:add"),
     _fault("memory-shared", "two buffers of one size share their memory",
            on_port("allocate", _aliased), "ops:sub"),
+    _fault("memory-kept", "memory that is freed is not given back",
+           over(KeepingPort), "claims:freed_memory"),
 )
 # fmt: on

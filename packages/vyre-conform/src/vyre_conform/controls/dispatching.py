@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from vyre_conform.controls.engine import NamingPort, emits, on_engine, on_port, over
+from vyre_conform.controls.engine import NamingPort, emits, in_backend, on_engine, on_port, over
 from vyre_conform.controls.evaluated import in_expressions
 from vyre_conform.controls.expressions import op
 from vyre_conform.controls.fault import Fault, Layer, Plant
 from vyre_conform.oracle.evaluators import EVALUATORS
+from vyre_driver.backend.resources import Resource
 from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.engine.launch import NO_TRAP
 from vyre_driver.legalization.lowered import COUNTERS, TRAPS, Kernel
@@ -158,6 +159,17 @@ def _from_the_start(right: Right) -> Right:
     return lambda port, memory, into, offset=0: right(port, memory, into, 0)
 
 
+def _closed_alone(right: Right) -> Right:
+    return lambda device: device.port.close()
+
+
+class Retaining(EngineBackend, contract=1):
+    """Resources that are freed live on."""
+
+    def free_resident(self, resource: Resource) -> None:
+        """Nothing."""
+
+
 class Unflushed(EngineBackend, contract=1):
     """A flush returns at once, on a device that works only when a wait makes it."""
 
@@ -210,5 +222,9 @@ FAULTS = (
            on_port("copy_out", _from_the_start), "memory:output_range*"),
     _fault("flush-at-once", "a flush returns while dispatches are in flight",
            Plant(Unflushed, "engine-generous"), "claims:flushing"),
+    _fault("resources-kept", "resources that are freed keep their memory",
+           in_backend(Retaining), "claims:freed_memory"),
+    _fault("shutdown-keeps", "a device is closed with its memory",
+           on_engine("vyre_driver.engine.device:Device.close", _closed_alone), "claims:freed_memory"),
 )
 # fmt: on

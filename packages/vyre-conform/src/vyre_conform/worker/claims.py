@@ -13,6 +13,7 @@ from typing import Any
 
 from vyre_conform.worker.admission import admission, changed_dialects, gates, pipelines_over_memory
 from vyre_conform.worker.claiming import BrokenClaim, NotExercised, refused, require
+from vyre_conform.worker.freeing import freed_memory
 from vyre_conform.worker.graphs import graphs
 from vyre_conform.worker.mechanisms import lies
 from vyre_driver.backend.config import DispatchConfig, Extent
@@ -360,6 +361,7 @@ CLAIMS: Mapping[str, Check] = {
         gates,
         pipelines_over_memory,
         changed_dialects,
+        freed_memory,
         graphs,
     )
 } | {name: capability(name) for name in (*USES, *UNSHOWN)}
