@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.metadata
+import re
 import sys
 import tomllib
 from dataclasses import replace
@@ -16,6 +17,7 @@ import pytest
 import vyre as vy
 from vyre.cli import main
 from vyre_conform.cases import calls
+from vyre_conform.cli import conform
 from vyre_conform.testing import cells, require
 from vyre_driver import (
     DialectRegistry,
@@ -38,6 +40,15 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 PROJECTS = {file.parent.name: tomllib.loads(file.read_text("utf-8")) for file in EXAMPLES.glob("*/pyproject.toml")}
 NEEDS = {"vyre-driver-abacus": ("vyre-driver>=0.1,<0.2",), "vyre-dialect-geometry": ("vyre-foundation>=0.1,<0.2",)}
 MAY_IMPORT = {"vyre-driver-abacus": {"vyre_driver", "vyre_foundation"}, "vyre-dialect-geometry": {"vyre_foundation"}}
+
+
+def test_the_tox_file_of_the_example_gives_options_that_there_are() -> None:
+    text = (EXAMPLES / "vyre-driver-abacus" / "tox.ini").read_text("utf-8")
+    used = {name: re.findall(r" (--[a-z]+)", rest) for name, rest in re.findall(r"vyre-conform (\w+)(.*)", text)}
+    used["run"] += re.findall(r"(--[a-z]+)", text.partition("written = ")[2])
+    assert used == {"run": ["--backend", "--shard", "--journal", "--junit"], "merge": ["--journal"]}
+    for name, options in used.items():
+        assert set(options) <= {option for param in conform.commands[name].params for option in param.opts}
 
 
 class Installed:

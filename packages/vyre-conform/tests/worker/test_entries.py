@@ -489,6 +489,7 @@ def test_what_the_suite_says_of_a_backend_has_no_frames_of_the_suite() -> None:
     with pytest.raises(AssertionError, match=r"InvalidInput.*\n.*Traceback") as caught:
         require(Overrules(), named("claims:stale_handles"))
     assert "in download_resident" in str(caught.value)
+    assert str(caught.value).partition("\n")[0].count("Fix: ") == 1
     assert "the direct cause" not in str(caught.value)
 
 

@@ -26,6 +26,12 @@ class NotExercised(VyreError):
     code = "E1210"
 
 
+def told(error: Exception) -> str:
+    """An exception as a part of a claim's message, which has a remedy of its own."""
+    words = error.message if isinstance(error, VyreError) else str(error)
+    return f"raised {type(error).__name__}{f': {words}' if words else ''}"
+
+
 @contextmanager
 def refused(what: str, *kinds: type[Exception]) -> Iterator[None]:
     """The body has to raise one of these."""
@@ -34,5 +40,5 @@ def refused(what: str, *kinds: type[Exception]) -> Iterator[None]:
     except kinds:
         return
     except Exception as error:
-        raise BrokenClaim(f"{what} raised {type(error).__name__}: {error}", fix="raise the typed refusal") from error
+        raise BrokenClaim(f"{what} {told(error)}", fix="raise the typed refusal") from error
     raise BrokenClaim(f"{what} was not refused", fix="refuse it before anything runs")

@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 from vyre_conform.worker.admission import admission, changed_dialects, gates, pipelines_over_memory
-from vyre_conform.worker.claiming import BrokenClaim, NotExercised, refused, require
+from vyre_conform.worker.claiming import BrokenClaim, NotExercised, refused, require, told
 from vyre_conform.worker.freeing import freed_memory
 from vyre_conform.worker.graphs import graphs
 from vyre_conform.worker.mechanisms import lies
@@ -319,7 +319,7 @@ def unsupported_methods(backend: VyreBackend) -> None:
             require(named == backend.id(), f"{name} is refused in the name of {named!r}, and id() is {backend.id()!r}")
         except BackendError as error:
             fix = "refuse with UnsupportedFeature"
-            raise BrokenClaim(f"{name} raised {type(error).__name__}: {error}", fix=fix) from error
+            raise BrokenClaim(f"{name} {told(error)}", fix=fix) from error
     require(not backend.device_lost(), "the device is lost after a launch that succeeded")
     require(isinstance(backend.device_profile(), DeviceProfile), "there is no profile")
 

@@ -63,9 +63,9 @@ def _require_freed_at_shutdown(backend: EngineBackend) -> None:
         port = device.port
     with _counted(port) as held:
         try:
-            kept = backend.allocate_resident(64)
+            resource = backend.allocate_resident(64)
             backend.dispatch(p.build(), [bytes(64)])
-            backend.download_resident(kept)
+            backend.download_resident(resource)
         finally:
             backend.shutdown()
         _require_none(held, "after the backend was shut down")

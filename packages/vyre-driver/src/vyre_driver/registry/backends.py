@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.registration import Availability, BackendRegistration, Selection
 from vyre_driver.errors import BackendError, BackendUnavailable, DuplicateBackend, InvalidLaunch, UnknownBackend
-from vyre_driver.registry.discovery import BackendProblem, Discovery, Origin, discover
+from vyre_driver.registry.discovery import BackendOrigin, BackendProblem, Discovery, discover
 from vyre_driver.registry.known import INSTALL_HINTS, install_hint
 
 
@@ -78,7 +78,7 @@ def backend_problems() -> tuple[BackendProblem, ...]:
     return _registry.discovery().problems
 
 
-def origin_of(id: str) -> Origin | None:
+def origin_of(id: str) -> BackendOrigin | None:
     """Where an installed backend comes from; None for one that was registered by hand, and for one that is unknown."""
     return None if id in _registry.registered else _registry.discovery().origins.get(id)
 

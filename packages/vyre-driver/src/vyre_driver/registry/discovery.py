@@ -27,7 +27,7 @@ class BackendProblem:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class BackendOrigin:
     """Where an installed backend comes from: the distribution, and the ``module:attribute`` of its entry point."""
 
     distribution: str
@@ -43,16 +43,16 @@ class Discovery:
 
     backends: dict[str, BackendRegistration]
     problems: tuple[BackendProblem, ...]
-    origins: dict[str, Origin]
+    origins: dict[str, BackendOrigin]
 
 
 def discover() -> Discovery:
     """Load every entry point of the group once; imports only the modules that hold registrations."""
     backends: dict[str, BackendRegistration] = {}
-    origins: dict[str, Origin] = {}
+    origins: dict[str, BackendOrigin] = {}
     problems: list[BackendProblem] = []
     for entry in plugins(GROUP):
-        origin, loaded = Origin(distribution_name(entry), entry.value), _load(entry)
+        origin, loaded = BackendOrigin(distribution_name(entry), entry.value), _load(entry)
         if isinstance(loaded, BackendProblem):
             problems.append(loaded)
         elif loaded.id in origins:
