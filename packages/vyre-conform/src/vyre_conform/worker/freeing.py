@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
+
+import psutil
 
 from vyre_conform.worker.claiming import BrokenClaim, NotExercised
 from vyre_driver.backend.contract import VyreBackend
@@ -21,13 +21,12 @@ from vyre_foundation.dtype import u32
 
 PIECE, PIECES = 8 << 20, 32
 """Bytes of each piece of memory that is allocated and freed, and how many there are, one after the other."""
-STATM = Path("/proc/self/statm")
 
 
 def freed_memory(backend: VyreBackend) -> None:
     """Freed resources go back to the port, all memory does at shutdown, and the process does not grow by what is freed.
 
-    The process is looked at on Linux. It does not have the memory of a device that has its own.
+    The process does not have the memory of a device that has its own.
     """
     try:
         _allocate_and_free(backend)
@@ -103,21 +102,17 @@ def _require_none(held: Counter[int], when: str) -> None:
 
 
 def _require_no_growth(backend: VyreBackend) -> None:
-    before = _process_bytes()
+    process = psutil.Process()
+    before = process.memory_info().rss
     for done in range(PIECES):
         try:
             _allocate_and_free(backend)
         except DeviceOutOfMemory as error:
             words = f"no memory is left after {done} pieces of {PIECE:,} bytes were allocated and freed, one by one"
             raise BrokenClaim(words, fix="give memory back in `free`") from error
-    grown = _process_bytes() - before
+    grown = process.memory_info().rss - before
     if grown > PIECE * PIECES // 2:
         words = (
             f"{PIECES} pieces of {PIECE:,} bytes were allocated and freed, one by one, and the process has {grown:,}"
         )
         raise BrokenClaim(f"{words} bytes more", fix="give memory back in `free`, or use it for what is allocated next")
-
-
-def _process_bytes() -> int:
-    """The physical memory of this process; 0 where the system does not say."""
-    return int(STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if STATM.exists() else 0
