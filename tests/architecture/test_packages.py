@@ -1,7 +1,6 @@
 """The distributions are one family: same version, same licence, same shape, and arrows that the metadata states too."""
 
 import ast
-import importlib
 import re
 import sys
 import tomllib
@@ -134,14 +133,6 @@ def test_the_environment_for_people_has_what_the_demo_needs(root: Path, projects
     demo = projects["vyre"]["project"]["optional-dependencies"]["demo"]
     assert {text for text in demo if not text.startswith("vyre")} <= set(people["dependencies"])
     assert not [text for text in people["dependencies"] if text.startswith("vyre[")]
-
-
-@packages
-def test_dir_shows_the_public_names(name: str) -> None:
-    """Not the modules and functions that the package itself is made with."""
-    module = importlib.import_module(name.replace("-", "_"))
-    shown = {found for found in dir(module) if not found.startswith("__")}
-    assert shown == {public for public in module.__all__ if not public.startswith("__")}
 
 
 # ── what the pages say of them ───────────────────────────────────────────────────────────────────────────────────────

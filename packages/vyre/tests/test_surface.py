@@ -1,6 +1,7 @@
 """What `import vyre` gives."""
 
 import ast
+import importlib
 import inspect
 from pathlib import Path
 
@@ -12,6 +13,10 @@ import vyre_algorithms
 import vyre_foundation
 from vyre_math.dialect import FUNCTIONS
 
+LAYERS = """
+    algorithms conform distributed driver driver_cpu driver_cuda driver_opencl foundation math reference
+""".split()
+
 
 def test_all_names_are_there() -> None:
     assert all(hasattr(vyre, name) for name in vyre.__all__)
@@ -22,6 +27,14 @@ def test_all_names_are_there() -> None:
 def test_there_is_nothing_else() -> None:
     with pytest.raises(AttributeError, match="'vyre' has no attribute 'rnu'"):
         vyre.rnu  # noqa: B018
+
+
+@pytest.mark.parametrize("layer", ["", *(f"_{name}" for name in LAYERS)])
+def test_dir_shows_the_public_names(layer: str) -> None:
+    """Not the modules and functions that a package itself is made with."""
+    module = importlib.import_module(f"vyre{layer}")
+    shown = {found for found in dir(module) if not found.startswith("__")}
+    assert shown == {public for public in module.__all__ if not public.startswith("__")}
 
 
 @pytest.mark.parametrize("name", vyre.__all__)
