@@ -700,7 +700,7 @@ program p workgroup(64, 1, 1) {
 
 
 @pytest.mark.parametrize(
-    ("sums", "group", "lanes"), [(1, 64, 64), (4, 64, 64), (8, 64, 32), (16, 64, 16), (1, 40, 32), (1, 7, 16)]
+    ("sums", "group", "lanes"), [(1, 64, 64), (4, 64, 64), (8, 64, 32), (16, 64, 16), (1, 40, 32), (1, 7, 8)]
 )
 def test_sums_over_rows_are_in_registers(sums: int, group: int, lanes: int, agree) -> None:
     """The loop is inside of the one over invocations, whose vectors have several registers. The last has masks."""

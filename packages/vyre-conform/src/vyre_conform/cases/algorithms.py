@@ -123,6 +123,7 @@ CALLS: dict[str, Call] = {
     "stencil":          lambda b: va.stencil(_table(20, 15), average, boundary="edge", backend=b),
     "fft":              lambda b: va.fft(floats(64).astype("c8"), backend=b),
     "fft_60":           lambda b: va.fft(floats(60).astype("c16"), backend=b),
+    "fft_long":         lambda b: va.fft(floats(2048).astype("c16"), backend=b),
     "rfft":             lambda b: va.rfft(floats(128), backend=b),
     "philox":           lambda b: va.philox(7, FEW, backend=b),
     "threefry":         lambda b: va.threefry(7, FEW, backend=b),
