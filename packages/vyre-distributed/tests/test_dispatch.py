@@ -1,5 +1,8 @@
 """Dispatches on the cluster of the tests: what is spread, what runs whole, and how it fails."""
 
+from concurrent.futures import ThreadPoolExecutor
+
+import dask
 import numpy as np
 import pytest
 from distributed import Client
@@ -54,6 +57,17 @@ def test_a_launch_that_cannot_be_split_runs_whole(backend: DaskBackend, client: 
     )
     with pytest.raises(UnsupportedFeature, match=message):
         strict.dispatch_arrays(reversed_sums(), {"x": X})
+
+
+def test_dispatches_leave_the_scheduler_of_the_process_alone(backend: DaskBackend) -> None:
+    """Other threads may compute arrays of Dask meanwhile."""
+    seen = set()
+    with ThreadPoolExecutor(4) as threads:
+        calls = [threads.submit(backend.dispatch_arrays, reversed_sums(), {"x": X}) for _ in range(8)]
+        while not all(call.done() for call in calls):
+            seen.add(dask.config.get("scheduler", None))
+    assert all(np.array_equal(call.result()["out"], X[::-1] * 3) for call in calls)
+    assert seen | {dask.config.get("scheduler", None)} == {None}
 
 
 def test_random_programs_have_the_bytes_of_the_reference(agree, client: Client) -> None:

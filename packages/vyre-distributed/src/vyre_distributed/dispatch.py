@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from typing import Any, Self, TypeVar
 from uuid import uuid4
 
 import numpy as np
-from distributed import Client, Future, wait
+from distributed import Client, Future
 
 from vyre_distributed import cluster
 from vyre_distributed.combine import applied, tree
@@ -141,21 +142,24 @@ class Tasks:
     def gather(self, futures: Sequence[Future[Any]]) -> list[Any]:
         """The results, in order. `DispatchTimeout` at the deadline, also at that of a worker."""
         with self._deadline("the shards"):
-            with self._client.as_current():
-                self._wait(futures)
+            self._wait(futures)
             return list(self._client.gather(futures))
 
     def _wait(self, futures: Sequence[Future[Any]]) -> None:
-        """Until all have ended. Dask waits for ever where all workers have, as those do that cannot import a task."""
-        while True:
+        """Until all have ended. Dask waits for ever where all workers have, as those do that cannot import a task.
+
+        Its `wait` takes the current client, and to make one current changes the scheduler of the whole process.
+        """
+        ended = threading.Semaphore(0)
+        for future in futures:
+            future.add_done_callback(lambda _: ended.release())
+        for _ in futures:
             left = self.left
-            try:
-                wait(futures, timeout=LOOK if left is None else min(LOOK, left))
-                return
-            except TimeoutError:
+            while not ended.acquire(timeout=LOOK if left is None else min(LOOK, left)):
                 if left is not None and left <= LOOK:
-                    raise
-            self._require_worker()
+                    raise TimeoutError
+                self._require_worker()
+                left = self.left
 
     def _require_worker(self) -> None:
         """Wait for a worker where there is none."""
