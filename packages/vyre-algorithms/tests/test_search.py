@@ -169,8 +169,8 @@ def test_scatter(backend):
         (lambda x: va.histogram(x, "auto"), "'bins': got 'auto', expected a number of bins"),
         (lambda x: va.histogram(x, 0), "'bins': got 0, expected at least 1"),
         (
-            lambda x: va.histogram(x, 1 << 30, (1.0, 1.0 + 2**-50)),
-            "'bins': got 1073741824, expected bins that f64 tells",
+            lambda x: va.histogram(x, 64, (1.0, 1.0 + 2**-50)),
+            "'bins': got 64, expected bins that f64 tells",
         ),
         (lambda x: va.histogram(x, 4, (3, 1)), "'range': got 3.0 and 1.0, expected two finite numbers"),
         (lambda x: va.histogram(x, 4, (0, np.inf)), "'range': got 0.0 and inf, expected two finite numbers"),

@@ -83,7 +83,7 @@ def plugin(id: str, *, contract: int = 1, probe: str = "Availability.available()
     return PLUGIN.format(id=id, contract=contract, probe=probe, spread=spread)
 
 
-@pytest.mark.parametrize("command", ["run", "replay", "sweep"])
+@pytest.mark.parametrize("command", ["run", "replay", pytest.param("sweep", marks=pytest.mark.slow)])
 def test_backends_that_are_left_out_are_said(command: str, install: Callable[..., Path], tmp_path: Path) -> None:
     install("works", plugin("works"))
     install("broken", "import no_such_library")

@@ -19,7 +19,7 @@ from vyre_driver.errors import DeviceOutOfMemory, UnsupportedFeature
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
 
-PIECE, PIECES = 8 << 20, 32
+PIECE, PIECES = 4 << 20, 16
 """Bytes of each piece of memory that is allocated and freed, and how many there are, one after the other."""
 
 
