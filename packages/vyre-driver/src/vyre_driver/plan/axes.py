@@ -121,11 +121,11 @@ def _with_grid(
     """The options of a launch, with its grid where that is not the one that the outputs give."""
     if config.grid_override is not None or not shape or find_indirect_dispatch(program) is not None:
         return config
-    grid = grid_of_invocations(program, tuple(reversed(shape)), config)
-    all_shaped = all(buffer.name in results for buffer in program.outputs)
-    if len(shape) == 1 and all_shaped and max(map(math.prod, results.values()), default=0) == shape[0]:
+    is_line = len(shape) == 1 and (config.workgroup_override or program.workgroup_size)[1:] == (1, 1)
+    all_shaped = is_line and all(buffer.name in results for buffer in program.outputs)
+    if all_shaped and max(map(math.prod, results.values()), default=0) == shape[0]:
         return config
-    return config.replace(grid_override=grid)
+    return config.replace(grid_override=grid_of_invocations(program, tuple(reversed(shape)), config))
 
 
 def _unify(

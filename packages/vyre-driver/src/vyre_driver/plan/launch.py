@@ -170,8 +170,8 @@ def grid_of_invocations(
         InvalidLaunch: The number of invocations is none; or a workgroup has several invocations on an axis that the
             shape of the launch does not have, and for which no number is passed.
     """
-    given: object = (invocations,) if isinstance(invocations, SupportsIndex) else invocations
-    if not isinstance(given, (tuple, list)) or not 1 <= len(given) <= 3 or not all(map(_is_count, given)):
+    given = invocations if isinstance(invocations, (tuple, list)) else (invocations,)
+    if not 1 <= len(given) <= 3 or not all(map(_is_count, given)):
         needed, fix = "one, two or three integers of at least 0", "pass (x, y), as in (width, height)"
         raise InvalidLaunch("invocations", needed=needed, got=repr(invocations), fix=fix)
     sizes = config.workgroup_override or program.workgroup_size
@@ -199,6 +199,8 @@ def _require_axes_of_shape(program: Program, invocations: Sequence[SupportsIndex
 
 
 def _is_count(given: object) -> bool:
+    if type(given) is int:  # a look at a protocol takes microseconds
+        return given >= 0
     return isinstance(given, SupportsIndex) and not isinstance(given, bool) and index(given) >= 0
 
 
