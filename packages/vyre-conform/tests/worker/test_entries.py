@@ -399,7 +399,7 @@ class Holding(EngineBackend, contract=1):
 @pytest.mark.parametrize(
     ("backend", "port", "words"),
     [
-        (EngineBackend, Keeping, "16 pieces of 4,194,304 bytes were allocated and freed, one by one, and"),
+        (EngineBackend, Keeping, "4 pieces of 41,943,040 bytes were allocated and freed, one by one, and"),
         (EngineBackend, Small, r"no memory is left after \d pieces"),
         (Holding, FakePort, "3 of 3 pieces of memory of the port were not passed to its `free` after their resources"),
     ],

@@ -19,8 +19,11 @@ from vyre_driver.errors import DeviceOutOfMemory, UnsupportedFeature
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
 
-PIECE, PIECES = 4 << 20, 16
-"""Bytes of each piece of memory that is allocated and freed, and how many there are, one after the other."""
+PIECE, PIECES = 40 << 20, 4
+"""Bytes of each piece of memory that is allocated and freed, and how many there are, one after the other.
+
+A process asks the system for pieces of this size, and gives them back: smaller ones may come from memory that it has.
+"""
 
 
 def freed_memory(backend: VyreBackend) -> None:
