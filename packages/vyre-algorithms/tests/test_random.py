@@ -65,7 +65,7 @@ def test_normal_numbers_of_float64_are_close_to_what_is_defined(backend: str) ->
 def test_the_ends_of_words_are_numbers(backend: str) -> None:
     """The greatest word is no 1, and no word has an infinite logarithm."""
     for word, uniform, radius in ((0, 0.0, math.sqrt(66 * math.log(2))), (0xFFFF_FFFF, 1 - 2**-24, 0.0)):
-        ends = random.Generator(lambda p, counter, key, word=word: [p.let(counter[0] | word) for _ in counter], 4)
+        ends = random.Generator(lambda p, counter, key, word=word: [p.let(counter[0] | word) for _ in counter], 4, 4)
         given = {"key": 0, "size": 4, "counter": 0, "backend": backend}
         found = random._made(replace(ends, dtype=f32, finish=random._uniform32), **given)
         assert found.tolist() == [uniform] * 4

@@ -14,7 +14,7 @@ from vyre_algorithms.launches import launch, slots_beside, zeros_beside
 from vyre_algorithms.move import gather
 from vyre_algorithms.sorts import argsort
 from vyre_driver.errors import InvalidInput
-from vyre_foundation import DType, LengthOf, Program, ProgramBuilder, Value, constant, program, u32
+from vyre_foundation import DType, LengthOf, Program, ProgramBuilder, Value, program, u32
 from vyre_foundation.dtype import bool_, f32, f64, u64
 from vyre_foundation.functions import mul_high, rotl, sqrt
 from vyre_math import cos, log, sin
@@ -170,13 +170,12 @@ Words = list[Value]
 
 @dataclass(frozen=True, slots=True)
 class Generator:
-    """`block` makes `width` words of the `width` words of a counter and a key; `finish` makes elements of them."""
+    """`block` makes `width` words of the `width` words of a counter and a key; `finish` makes `elements` of them."""
 
     block: Callable[[ProgramBuilder, Words, Words], Words]
     width: int
+    elements: int
     dtype: DType = u32
-    elements: int = 0
-    """Of a block, if they are not the words themselves."""
     finish: Callable[[ProgramBuilder, Words], Words] | None = None
 
 
@@ -201,7 +200,7 @@ def _made(generator: Generator, key: int, size: int, counter: int, backend: Back
     number, width = count(size, "size"), generator.width
     if not number:
         return zeros_beside(model, (0,), generator.dtype)
-    blocks = -(-number // (generator.elements or width))
+    blocks = -(-number // generator.elements)
     given = {
         "key": _little(count(key, "key", (1 << 64) - 1), 2),
         "counter": _little(count(counter, "counter", (1 << 32 * width) - 1), width),
@@ -216,7 +215,7 @@ def _little(number: int, words: int) -> Array:
 
 @lru_cache(maxsize=8)
 def _program(generator: Generator) -> Program:
-    width, elements = generator.width, generator.elements or generator.width
+    width, elements = generator.width, generator.elements
     with program("random", GROUP) as p:
         key, counter = p.uniform("key", u32, 2), p.uniform("counter", u32, width)
         blocks = p.read("blocks", bool_)
@@ -273,7 +272,7 @@ def _uniform64(p: ProgramBuilder, words: Words) -> Words:
 def _normal32(p: ProgramBuilder, words: Words) -> Words:
     found = []
     for v, w in zip(words[::2], words[1::2], strict=True):
-        found += _box_muller(p, v.cast(f32) * 2.0**-32 + 2.0**-33, w.cast(f32) * constant(f32, 2 * pi * 2.0**-32))
+        found += _box_muller(p, v.cast(f32) * 2.0**-32 + 2.0**-33, w.cast(f32) * (2 * pi * 2.0**-32))
     return found
 
 
@@ -287,7 +286,7 @@ def _box_muller(p: ProgramBuilder, share: Value, angle: Value) -> Words:
     return [radius * cos(angle), radius * sin(angle)]
 
 
-PHILOX, THREEFRY = Generator(_philox, 4), Generator(_threefry, 2)
+PHILOX, THREEFRY = Generator(_philox, 4, 4), Generator(_threefry, 2, 2)
 _UNIFORM = {
     f32: replace(PHILOX, dtype=f32, finish=_uniform32),
     f64: replace(PHILOX, dtype=f64, elements=2, finish=_uniform64),

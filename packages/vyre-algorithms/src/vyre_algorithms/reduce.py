@@ -332,12 +332,10 @@ def _reduced(
             (kind, mean), flat = _kind(operation, type_of(array), result, length), contiguous(array).reshape(-1)
             states = reduce_axis(kind, [flat], number // inner, length, inner, backend, mean)
             found = _finished(operation, states, array, result)
+        elif length:  # there are no results
+            found = _of_no_elements(operation, array, result, 0)
         else:
-            found = (
-                _of_no_elements(operation, array, result, 0)
-                if length
-                else _of_nothing(operation, array, result, number)
-            )
+            found = _of_nothing(operation, array, result, number)
     if keepdims:
         shape = tuple(1 if n in axes else size for n, size in enumerate(whole))
     return delivered(found.reshape(shape), out)

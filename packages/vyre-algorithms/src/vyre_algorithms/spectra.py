@@ -26,7 +26,8 @@ from vyre_foundation.dtype import bool_, f32, f64, u64
 
 GROUP, LANES = 64, 16
 SHORT_BYTES = 1 << 14
-"""Rows of at most this size are transformed by one launch, in the memory of a workgroup: every device has that much."""
+"""Rows of at most this size are transformed by one launch: two arrays of it are all the memory of a workgroup that a
+program may have (V012)."""
 Doubles = npt.NDArray[np.float64]
 Number = tuple[Value, Value]
 """The real and the imaginary part."""
@@ -190,7 +191,7 @@ def _record_passes(
 
 
 def _lanes(bits: int) -> int:
-    """The invocations of a short row: each has 16 numbers of it, if there are so many."""
+    """How many invocations transform a short row: one for every 16 numbers, and at least one."""
     return 1 << max(bits - 4, 0)
 
 

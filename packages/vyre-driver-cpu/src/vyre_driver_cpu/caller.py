@@ -18,7 +18,7 @@ from vyre_driver_cpu.runtime import native
 
 FOREVER = (1 << 62) - 1
 ASKING_NS = 20_000_000
-"""Between two questions to the interpreter."""
+"""Nanoseconds between two questions to the interpreter."""
 HANDING_OVER_NS = 30_000
 PASSED_OVER = 15
 """Calls that leave all of a launch to the threads after one that could not end it."""

@@ -113,10 +113,10 @@ _ACTIVE = """\
 
 
 def _unknown_masks(module: llvm.ModuleRef) -> llvm.ModuleRef:
-    """The module, of which the code generator does not know which lanes gathers and scatters leave out.
+    """The module with constant masks of gathers and scatters replaced by masks that the code generator does not know.
 
-    Where half of them is left out, LLVM 22 computes vectors of the other half, and ends the process where it knows no
-    instruction that extends their integers.
+    Where a constant mask leaves out one half of a vector, LLVM 22 computes the other half alone. For Zen 4 and 5 it
+    then selects no instruction for some extensions of integers, and ends the process.
     """
     each = ("llvm.masked.gather", "llvm.masked.scatter")
     if not any(function.name.startswith(each) for function in module.functions):

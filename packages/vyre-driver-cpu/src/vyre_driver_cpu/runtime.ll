@@ -509,9 +509,9 @@ end:
   ret i64 %following
 }
 
-; Whether a launch is to end, of which @begin runs workgroups. Every %interval nanoseconds it takes the interpreter's lock, lets
-; the interpreter handle signals, and calls what the host has given. An error of these ends the launch, and is left to the
-; caller of @begin.
+; Whether a launch is to end, of which @begin runs workgroups. At the interval of %host, in nanoseconds, it takes the
+; interpreter's lock, lets the interpreter handle signals, and calls what the host has given. An error of these ends the
+; launch, and is left to the caller of @begin.
 define i32 @ask(ptr %host) {
 entry:
   %next.at = getelementptr inbounds %host, ptr %host, i32 0, i32 8

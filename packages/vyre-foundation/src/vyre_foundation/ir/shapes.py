@@ -15,15 +15,15 @@ LAUNCH_SHAPE = "launch.shape"
 
 
 def surplus_axis(axes: int, workgroup_size: Sequence[int]) -> int | None:
-    """The first axis on which a workgroup has several invocations and a launch shape of so many axes has none.
+    """The first axis beyond the `axes` of a launch shape on which a workgroup has several invocations; None for none.
 
-    Nothing says how many invocations run there, and those beyond the first would repeat its work.
+    The shape gives no number of invocations on that axis, so those beyond the first would repeat its work.
     """
     return next((axis for axis in range(axes, len(workgroup_size)) if workgroup_size[axis] > 1), None)
 
 
 def on_axes(axes: int, workgroup_size: Sequence[int]) -> int | tuple[int, ...]:
-    """A workgroup of as many invocations on so many axes, for messages."""
+    """The workgroup size with the same number of invocations on the first `axes` axes alone, as messages write it."""
     x = workgroup_size[0] * math.prod(workgroup_size[axes:])
     return x if axes == 1 else (x, *workgroup_size[1:axes])
 
