@@ -512,16 +512,15 @@ program p workgroup(64, 1, 1) {{
         agree(program, [_words(size)], DispatchConfig(grid_override=(4, 1, 1)))
 
 
-@pytest.mark.parametrize("size", [1024, 1001])
-def test_a_tree_behind_checks_takes_operands_from_memory(size: int, agree) -> None:
-    """As many vectors as AVX2 has no registers for: where the checked loads join the others, all would be alive."""
+def _tree(dtype: str) -> Program:
+    """The sum of 256 elements for each workgroup."""
     distances = [128 >> n for n in range(8)]
     steps = "\n".join(f"if i < {d} {{ w[i] = w[i] + w[i + {d}]; }} barrier workgroup;" for d in distances)
-    program = parse(f"""\
+    return parse(f"""\
 program p workgroup(256, 1, 1) {{
-  read x: u32[] @0;
-  write out: u32[len(x)] @1;
-  workgroup w: u32[256];
+  read x: {dtype}[] @0;
+  write out: {dtype}[len(x)] @1;
+  workgroup w: {dtype}[256];
   let i = local_id.x;
   w[i] = x[global_id.x];
   barrier workgroup;
@@ -529,9 +528,22 @@ program p workgroup(256, 1, 1) {{
   if i == 0 {{ out[workgroup_id.x] = w[0]; }}
 }}
 """)
+
+
+@pytest.mark.parametrize("size", [1024, 1001])
+def test_a_tree_behind_checks_takes_operands_from_memory(size: int, agree) -> None:
+    """As many vectors as AVX2 has no registers for: where the checked loads join the others, all would be alive."""
+    program = _tree("u32")
     code = assembly(_text(program, 256), named("x86-64-v3"))
     assert len(re.findall(r"vpaddd\t\d*\(%r\w+,%r\w+,4\), %ymm", code)) == 31
     agree(program, [_words(size)], DispatchConfig(grid_override=(4, 1, 1)))
+
+
+@pytest.mark.parametrize("dtype", ["u32", "i32", "f32"])
+def test_a_tree_loads_in_the_order_of_memory_where_all_vectors_have_registers(dtype: str) -> None:
+    code = assembly(_text(_tree(dtype), 512), named("x86-64-v4"))
+    whole = re.findall(r"\t(\d*)\(%r\w+,%r\w+,4\), %ymm\d+$", code, re.MULTILINE)
+    assert [int(distance or 0) for distance in whole] == list(range(0, 1024, 32))
 
 
 def test_masks_of_several_registers_are_not_unpacked_from_bytes_where_values_are_selected(agree) -> None:

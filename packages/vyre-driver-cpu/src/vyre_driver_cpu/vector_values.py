@@ -41,16 +41,23 @@ class VectorValues(OperandValues):
     """Computes the expressions of one loop over invocations, for a vector of them.
 
     `first` is the operand of the loop's counter in lane 0, `counter` that of all lanes. `mask` is None where all
-    invocations are active. `constants_in_memory`: floats are loaded where they are used (see `chains`).
+    invocations are active. `constants_in_memory`: floats are loaded where they are used (see `chains`). `in_order`:
+    rows of elements are loaded from memory of the launch in the order of the program (see `registers`).
 
     A mask is a vector of `mask_type`, which `active` makes conditions of, and `where` is made of some.
     """
 
     def __init__(
-        self, scope: FunctionScope, lanes: VectorLanes, first: str, *, constants_in_memory: bool = False
+        self,
+        scope: FunctionScope,
+        lanes: VectorLanes,
+        first: str,
+        *,
+        constants_in_memory: bool = False,
+        in_order: bool = False,
     ) -> None:
         super().__init__(scope)
-        self.lanes, self._constants_in_memory = lanes, constants_in_memory
+        self.lanes, self._constants_in_memory, self._in_order = lanes, constants_in_memory, in_order
         self._firsts: dict[Expr, str] = {lanes.counter: first}
         """Lane 0 of this loop's counter, and of the counters of loops in it that lanes begin apart."""
         self._vectors = scope.spellings.of(lanes.width)
@@ -377,7 +384,8 @@ class VectorValues(OperandValues):
         """Adjacent elements."""
         vector, width = self.type(buffer.dtype), self.lanes.width
         if mask is None:
-            return self._out.value(f"load {vector}, ptr {base}, align {buffer.dtype.size}")
+            load = "load volatile" if self._in_order and buffer.memory is not Memory.PRIVATE else "load"
+            return self._out.value(f"{load} {vector}, ptr {base}, align {buffer.dtype.size}")
         name = f"@llvm.masked.load.v{width}{_suffix(buffer.dtype)}.p0"
         place = f"ptr align {buffer.dtype.size} {base}"
         is_active = f"{self.condition_type} {self.active(mask)}"

@@ -439,8 +439,10 @@ def _print_all(parent: StatementPrinter, loop: For, lanes: VectorLanes) -> None:
     number = parent.number
     assert isinstance(loop.start, Literal)
     assert loop.trip_count
-    for first in range(0, loop.trip_count, lanes.width):
-        values = VectorValues(parent.scope, lanes, str(loop.start.bits + first))
+    firsts = range(0, loop.trip_count, lanes.width)
+    all_fit = len(firsts) <= parent.scope.spellings.vector_registers
+    for first in firsts:
+        values = VectorValues(parent.scope, lanes, str(loop.start.bits + first), in_order=all_fit)
         parent.scope.symbols[lanes.counter] = values.counted()
         VectorPrinter(parent, parent.scope, values, number).vector(loop.body)
     parent.number += sum(1 for _ in statements(loop.body))
