@@ -127,9 +127,11 @@ def runs_loops(arrays: Sequence[object], backend: Backend) -> bool:
 
     False for ranges of a graph, which may run anywhere.
     """
-    if any(isinstance(array, RecordedRange) for array in arrays):
+    kinds = {*map(type, arrays)}
+    if RecordedRange in kinds:
         return False
-    return _profile(_where(arrays, backend)).workgroups_are_loops
+    where = _where(arrays, backend) if DeviceArray in kinds else backend_for(backend)
+    return _profile(where).workgroups_are_loops
 
 
 def has_lanes(arrays: Sequence[object], backend: Backend) -> bool:
@@ -137,7 +139,7 @@ def has_lanes(arrays: Sequence[object], backend: Backend) -> bool:
 
     False for ranges of a graph, as in `runs_loops`: what loops are made of runs everywhere.
     """
-    return not any(isinstance(array, RecordedRange) for array in arrays) and not runs_loops(arrays, backend)
+    return not runs_loops(arrays, backend) and RecordedRange not in map(type, arrays)
 
 
 @lru_cache(maxsize=16)
