@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -76,13 +76,14 @@ def run(
         VyreError: The dispatch failed otherwise (docs/codes.md).
     """
     program = required_program(program)
-    named, options = launch_of(program, inputs, arrays, config, invocations)
+    launch = launch_of(program, inputs, arrays, config, invocations)
+    named, options = launch.arrays, launch.config
     held = backend_of(named.values())
     if held is not None:
         opened = _profiled(held if backend is None else backend_for(backend), options)
-        return shaped_results(program, named, options, dispatch_device_arrays(opened, program, named, options))
+        return launch.shaped(dispatch_device_arrays(opened, program, named, options))
     opened = _profiled(backend_for_launch(backend, program, named, options), options)
-    return shaped_results(program, named, options, opened.dispatch_arrays(program, named, options))
+    return launch.shaped(opened.dispatch_arrays(program, named, options))
 
 
 def tune(
@@ -120,12 +121,12 @@ def tune(
         VyreError: What `run` raises.
     """
     program = required_program(program)
-    named, options = launch_of(program, inputs, arrays, config, invocations)
+    launch = launch_of(program, inputs, arrays, config, invocations)
     sizes = None if workgroup_sizes is None else tuple(workgroup_sizes)
     for size in sizes or ():  # a size that the shape of the launch does not have the axes of is refused
         sized = (DEFAULT_CONFIG if config is None else config).replace(workgroup_override=size)
         launch_of(program, inputs, arrays, sized, invocations)
-    return tune_program(program, on_host(named), backend=backend, config=options, workgroup_sizes=sizes)
+    return tune_program(program, on_host(launch.arrays), backend=backend, config=launch.config, workgroup_sizes=sizes)
 
 
 def check(
@@ -161,9 +162,8 @@ def check(
         VyreError: What `run` raises.
     """
     program = required_program(program)
-    named, options = launch_of(program, inputs, arrays, config, invocations)
-    outputs = checked(backend_for(backend), program, on_host(named), options)
-    return shaped_results(program, named, options, outputs)
+    launch = launch_of(program, inputs, arrays, config, invocations)
+    return launch.shaped(checked(backend_for(backend), program, on_host(launch.arrays), launch.config))
 
 
 def checked(
@@ -208,14 +208,27 @@ def required_program(given: object) -> Program:
     return found
 
 
+class Launch(NamedTuple):
+    """What a launch of a program is given, from the arguments of a caller."""
+
+    arrays: dict[str, object]
+    config: DispatchConfig
+    results: Mapping[str, tuple[int, ...]]
+    """The shapes of the outputs that are declared with one."""
+
+    def shaped(self, outputs: dict[str, Any]) -> dict[str, Any]:
+        """The outputs of the launch, in these shapes."""
+        return outputs | {name: outputs[name].reshape(shape) for name, shape in self.results.items()}
+
+
 def launch_of(
     program: Program,
     inputs: Mapping[str, object] | None,
     arrays: Mapping[str, object],
     config: DispatchConfig | None,
     invocations: int | Sequence[int] | None,
-) -> tuple[dict[str, object], DispatchConfig]:
-    """The arrays and the options of a launch, from arguments that are of the right kinds."""
+) -> Launch:
+    """The launch of a program, from arguments that are of the right kinds."""
     if inputs is not None:
         _require(inputs, Mapping, "inputs", "pass arrays by name, as in vyre.run(program, x=x, y=y)")
     options = DEFAULT_CONFIG if config is None else config
@@ -225,9 +238,11 @@ def launch_of(
             raise InvalidLaunch("invocations", needed="invocations or a grid_override", got="both", fix="pass one")
         options = options.replace(grid_override=grid_for(program, invocations, options))
     named = {**(inputs or {}), **arrays}
+    results: Mapping[str, tuple[int, ...]] = {}
     if program.shapes is not None:
         shaped = shaped_launch(program, given_shapes(program.shapes, named), options, named)
-        options, held = shaped.config, backend_of(named.values())
+        options, results = shaped.config, shaped.results
+        held = backend_of(named.values()) if shaped.zeros else None
         named |= shaped.constants
         for name, shape, dtype in shaped.zeros:
             named[name] = np.zeros(shape, dtype) if held is None else zeros(held, shape, dtype)
@@ -235,22 +250,12 @@ def launch_of(
         raise _without_shapes(program)
     if options.grid_override is None:
         _require_x_alone(program, options.workgroup_override or program.workgroup_size)
-    return named, options
+    return Launch(named, options, results)
 
 
 def on_host(named: Mapping[str, object]) -> dict[str, object]:
     """The arrays of a launch that is examined, those of a device as copies on the host."""
     return {name: x.numpy() if isinstance(x, DeviceArray) else x for name, x in named.items()}
-
-
-def shaped_results(
-    program: Program, named: Mapping[str, object], config: DispatchConfig, outputs: dict[str, Any]
-) -> dict[str, Any]:
-    """The outputs of a launch, those that are declared with a shape in it."""
-    if program.shapes is None:
-        return outputs
-    shaped = shaped_launch(program, given_shapes(program.shapes, named), config, named)
-    return outputs | {name: outputs[name].reshape(shape) for name, shape in shaped.results.items()}
 
 
 def _without_shapes(program: Program) -> InvalidInput:
@@ -270,27 +275,42 @@ def _require_x_alone(program: Program, workgroup_size: Sequence[int]) -> None:
     Without a grid there are as many invocations on x as the longest output has elements, and one row of workgroups: the
     program would compute a part of its outputs, and nothing would say so.
     """
-    if find_indirect_dispatch(program) is not None:
-        return
-    ids = program.code.of(Id)
-    if asked := {node.axis for node in ids if node.kind in (IdKind.GLOBAL_ID, IdKind.WORKGROUP_ID)} - {0}:
-        axes = " and ".join("xyz"[axis] for axis in sorted(asked))
+    places = program.memoised(_places)
+    if places.asked:
+        axes = " and ".join("xyz"[axis] for axis in places.asked)
         raise InvalidLaunch(
             "invocations",
             needed=f"how many there are on {axes}, as the program asks for its place there",
             got="none",
             fix="pass invocations=(width, height), or DispatchConfig(grid_override=…); to `vyre run`, --invocations",
         )
+    for axis in places.unused:
+        if workgroup_size[axis] > 1:
+            raise InvalidLaunch(
+                "workgroup size",
+                needed=f"one invocation on {'xyz'[axis]}, as the program does not ask for its place there",
+                got=f"{tuple(workgroup_size)}",
+                fix=f"use workgroups of {on_axes(1, workgroup_size)}, or pass invocations=… for each axis",
+            )
+
+
+class _Places(NamedTuple):
+    """The axes beside x on which the invocations of a program ask for their place, or do not."""
+
+    asked: Sequence[int] = ()
+    """Those on which it is one in the whole grid."""
+    unused: Sequence[int] = ()
+    """Those on which a larger workgroup would only repeat what its first row does."""
+
+
+def _places(program: Program) -> _Places:
+    if find_indirect_dispatch(program) is not None:
+        return _Places()
+    ids = program.code.of(Id)
+    asked = {node.axis for node in ids if node.kind in (IdKind.GLOBAL_ID, IdKind.WORKGROUP_ID)} - {0}
     local = {node.axis for node in ids if node.kind is IdKind.LOCAL_ID}
-    surplus = [axis for axis in (1, 2) if workgroup_size[axis] > 1 and axis not in local]
-    if surplus and program.subgroup_size is None and Id(IdKind.GLOBAL_ID, 0) in ids:
-        letter = "xyz"[surplus[0]]
-        raise InvalidLaunch(
-            "workgroup size",
-            needed=f"one invocation on {letter}, as the program does not ask for its place there",
-            got=f"{tuple(workgroup_size)}",
-            fix=f"use workgroups of {on_axes(1, workgroup_size)}, or pass invocations=… for each axis",
-        )
+    uses_x = program.subgroup_size is None and Id(IdKind.GLOBAL_ID, 0) in ids
+    return _Places(sorted(asked), [axis for axis in (1, 2) if uses_x and axis not in local])
 
 
 def _require(given: object, kind: type, name: str, fix: str) -> None:

@@ -58,8 +58,8 @@ def profile(
     if isinstance(what, (Graph, GraphRecorder)):
         return vyre_driver.profile_graph(_graph(what), {**(inputs or {}), **arrays}, opened, seconds=seconds)
     program = required_program(what)
-    given, options = launch_of(program, inputs, arrays, config, invocations)
-    return vyre_driver.profile(program, on_host(given), opened, options, seconds=seconds)
+    launch = launch_of(program, inputs, arrays, config, invocations)
+    return vyre_driver.profile(program, on_host(launch.arrays), opened, launch.config, seconds=seconds)
 
 
 def explain(
@@ -93,8 +93,9 @@ def explain(
         with compile_graph(_graph(what), opened) as run:
             return vyre_driver.explain_graph(run)
     program = required_program(what)
-    given, options = launch_of(program, inputs, arrays, config, invocations)
-    return vyre_driver.explain(program, on_host(given), opened, options, chosen=why_chosen(backend, opened))
+    launch = launch_of(program, inputs, arrays, config, invocations)
+    given = on_host(launch.arrays)
+    return vyre_driver.explain(program, given, opened, launch.config, chosen=why_chosen(backend, opened))
 
 
 def why_chosen(asked: str | VyreBackend | None, found: VyreBackend) -> str:

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from vyre_driver.arrays.array import DeviceArray, allocate, require_same_backend
 from vyre_driver.arrays.memory import CONSTANT_BYTES, ArrayMemory, constant_memory
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
@@ -20,7 +22,10 @@ from vyre_foundation.ir.program import Program
 
 def backend_of(arrays: Iterable[object]) -> VyreBackend | None:
     """The backend of the first array of a device; None if there is none."""
-    return next((array.backend for array in arrays if isinstance(array, DeviceArray)), None)
+    for array in arrays:
+        if type(array) is not np.ndarray and isinstance(array, DeviceArray):
+            return array.backend
+    return None
 
 
 def dispatch_device_arrays(

@@ -210,7 +210,7 @@ def run(
         config = DispatchConfig(grid_override=grid, timeout=timeout, ulp_budget=budget)
         device = backend_for(compiled.backend if compiled is not None and backend == "auto" else backend)
         require_inputs(program, arrays)
-        _, config = launch_of(program, arrays, {}, config, numbers(invocations))
+        config = launch_of(program, arrays, {}, config, numbers(invocations)).config
         notes = _accesses_out_of_bounds(answer, device, program, arrays, config) if bounds else []
         if not as_json:
             answer.show(notes)
