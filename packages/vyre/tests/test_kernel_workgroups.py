@@ -123,12 +123,27 @@ def test_a_program_without_a_shape_is_refused_where_it_does_not_ask_for_its_plac
     message = r"workgroup size: got \(8, 8, 1\), expected one invocation on y, as the program does not ask"
     with pytest.raises(InvalidLaunch, match=message):
         vy.run(of_program(), x=X, backend="reference")
+    with vy.graph("doubles") as g, pytest.raises(InvalidLaunch, match=message):
+        g.dispatch(of_program(), x=g.input("x", vy.f32, 100))
     with vy.program("tiles", workgroup_size=(8, 8)) as p:
         x = p.read("x", vy.f32)
         out = p.write("out", vy.f32, like=x)
         i = p.workgroup_id(0) * 64 + p.local_id(1) * 8 + p.local_id(0)
         out[i] = x[i] * 2.0
     assert (vy.run(p.build(), x=X, backend="reference")["out"] == 2).all()
+
+
+def test_a_dispatch_of_a_graph_says_how_many_invocations_there_are_on_y() -> None:
+    with vy.program("image", workgroup_size=(8, 8)) as p:
+        x = p.read("x", vy.f32)
+        p.write("out", vy.f32, like=x)[p.global_id(1) * 10 + p.global_id(0)] = 1.0
+    with vy.graph("images") as g:
+        x = g.input("x", vy.f32, 100)
+        with pytest.raises(InvalidLaunch, match="expected how many there are on y"):
+            g.dispatch(p.build(), x=x)
+        out = g.dispatch(p.build(), x=x, invocations=(10, 10))["out"]
+        g.output("out", out)
+    assert (g.compile("reference").run({"x": X})["out"] == 1).all()
 
 
 def test_a_run_of_a_file_is_refused(tmp_path: Path) -> None:

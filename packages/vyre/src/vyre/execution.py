@@ -23,14 +23,12 @@ from vyre_driver.backend.delegate import innermost
 from vyre_driver.errors import InvalidInput, InvalidLaunch
 from vyre_driver.observe.live import by_profile
 from vyre_driver.plan.axes import given_shapes, shaped_launch
-from vyre_driver.plan.indirect import find_indirect_dispatch
-from vyre_driver.plan.launch import grid_of_invocations
+from vyre_driver.plan.launch import grid_of_invocations, require_x_alone
 from vyre_driver.plan.programs import HasProgram, program_of
 from vyre_driver.tune.programs import Tuning, tune_program
 from vyre_driver.tune.routing import backend_for_launch
 from vyre_foundation import Program
-from vyre_foundation.ir.expr import Id, IdKind
-from vyre_foundation.ir.shapes import LAUNCH_SHAPE, on_axes
+from vyre_foundation.ir.shapes import LAUNCH_SHAPE
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -249,7 +247,7 @@ def launch_of(
     elif LAUNCH_SHAPE not in named and any(buffer.name == LAUNCH_SHAPE for buffer in program.inputs):
         raise _without_shapes(program)
     if options.grid_override is None:
-        _require_x_alone(program, options.workgroup_override or program.workgroup_size)
+        require_x_alone(program, options)
     return Launch(named, options, results)
 
 
@@ -267,50 +265,6 @@ def _without_shapes(program: Program) -> InvalidInput:
         f" or pass {{'{LAUNCH_SHAPE}': numpy.array(lengths, numpy.uint32)}} and invocations=…"
     )
     return InvalidInput(LAUNCH_SHAPE, needed=needed, got="nothing", fix=fix)
-
-
-def _require_x_alone(program: Program, workgroup_size: Sequence[int]) -> None:
-    """Refuse a program that asks for y or z where no grid is given, or whose workgroups extend there in vain.
-
-    Without a grid there are as many invocations on x as the longest output has elements, and one row of workgroups: the
-    program would compute a part of its outputs, and nothing would say so.
-    """
-    places = program.memoised(_places)
-    if places.asked:
-        axes = " and ".join("xyz"[axis] for axis in places.asked)
-        raise InvalidLaunch(
-            "invocations",
-            needed=f"how many there are on {axes}, as the program asks for its place there",
-            got="none",
-            fix="pass invocations=(width, height), or DispatchConfig(grid_override=…); to `vyre run`, --invocations",
-        )
-    for axis in places.unused:
-        if workgroup_size[axis] > 1:
-            raise InvalidLaunch(
-                "workgroup size",
-                needed=f"one invocation on {'xyz'[axis]}, as the program does not ask for its place there",
-                got=f"{tuple(workgroup_size)}",
-                fix=f"use workgroups of {on_axes(1, workgroup_size)}, or pass invocations=… for each axis",
-            )
-
-
-class _Places(NamedTuple):
-    """The axes beside x on which the invocations of a program ask for their place, or do not."""
-
-    asked: Sequence[int] = ()
-    """Those on which it is one in the whole grid."""
-    unused: Sequence[int] = ()
-    """Those on which a larger workgroup would only repeat what its first row does."""
-
-
-def _places(program: Program) -> _Places:
-    if find_indirect_dispatch(program) is not None:
-        return _Places()
-    ids = program.code.of(Id)
-    asked = {node.axis for node in ids if node.kind in (IdKind.GLOBAL_ID, IdKind.WORKGROUP_ID)} - {0}
-    local = {node.axis for node in ids if node.kind is IdKind.LOCAL_ID}
-    uses_x = program.subgroup_size is None and Id(IdKind.GLOBAL_ID, 0) in ids
-    return _Places(sorted(asked), [axis for axis in (1, 2) if uses_x and axis not in local])
 
 
 def _require(given: object, kind: type, name: str, fix: str) -> None:

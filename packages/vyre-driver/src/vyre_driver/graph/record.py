@@ -30,7 +30,7 @@ from vyre_driver.graph.nodes import (
 from vyre_driver.graph.ranges import declaration, plan_dispatch
 from vyre_driver.graph.recorded import RecordedRange
 from vyre_driver.plan.axes import given_shapes, missing_input, shaped_launch
-from vyre_driver.plan.launch import grid_of_invocations
+from vyre_driver.plan.launch import grid_of_invocations, require_x_alone
 from vyre_driver.plan.programs import HasProgram, program_of
 from vyre_foundation.build.caller import caller_outside
 from vyre_foundation.dtype import DType
@@ -200,6 +200,8 @@ class GraphRecorder:
                 made = self._declare(self._fresh(own), BufferKind.TEMPORARY, dtype, shape, origin)
                 self._append(FillNode(self._fresh_node(own), bytes(dtype.size), made.range, origin))
                 given[output] = made
+        if options.grid_override is None:
+            require_x_alone(program, options)
         bound = {key: self._argument(program, key, value, where, origin) for key, value in given.items()}
         self._add_outputs(program, bound, options, where, origin)
         self._append(DispatchNode(where, program, tuple(bound.items()), options, origin))

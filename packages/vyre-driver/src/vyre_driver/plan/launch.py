@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import index
 from types import MappingProxyType
-from typing import TYPE_CHECKING, SupportsIndex
+from typing import TYPE_CHECKING, NamedTuple, SupportsIndex
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig, Extent
 from vyre_driver.device.profile import DeviceProfile
@@ -18,6 +18,7 @@ from vyre_driver.plan.limits import require_limits
 from vyre_driver.plan.outputs import OutputLayout as OutputLayout, enforce_actual_output_budget, output_binding_layouts
 from vyre_driver.plan.shapes import resolve_fixpoint_iterations
 from vyre_driver.plan.tail import TailMaskPolicy
+from vyre_foundation.ir.expr import Id, IdKind
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.shapes import on_axes, surplus_axis
 from vyre_foundation.validate import facts as foundation
@@ -196,6 +197,54 @@ def _require_axes_of_shape(program: Program, invocations: Sequence[SupportsIndex
         got=f"{sizes}",
         fix=f"use workgroups of {on_axes(asked, sizes)}, or pass the number of invocations on {letter} too",
     )
+
+
+def require_x_alone(program: Program, config: DispatchConfig) -> None:
+    """Refuse a program that asks for y or z where no grid is given, or whose workgroups extend there in vain.
+
+    Without a grid there are as many invocations on x as the longest output has elements, and one row of workgroups: the
+    program would compute a part of its outputs, and nothing would say so.
+
+    Raises:
+        InvalidLaunch: It is such a program.
+    """
+    workgroup_size = config.workgroup_override or program.workgroup_size
+    places = program.memoised(_places)
+    if places.asked:
+        axes = " and ".join("xyz"[axis] for axis in places.asked)
+        raise InvalidLaunch(
+            "invocations",
+            needed=f"how many there are on {axes}, as the program asks for its place there",
+            got="none",
+            fix="pass invocations=(width, height), or DispatchConfig(grid_override=…); to `vyre run`, --invocations",
+        )
+    for axis in places.unused:
+        if workgroup_size[axis] > 1:
+            raise InvalidLaunch(
+                "workgroup size",
+                needed=f"one invocation on {'xyz'[axis]}, as the program does not ask for its place there",
+                got=f"{tuple(workgroup_size)}",
+                fix=f"use workgroups of {on_axes(1, workgroup_size)}, or pass invocations=… for each axis",
+            )
+
+
+class _Places(NamedTuple):
+    """The axes beside x on which the invocations of a program ask for their place, or do not."""
+
+    asked: Sequence[int] = ()
+    """Those on which it is one in the whole grid."""
+    unused: Sequence[int] = ()
+    """Those on which a larger workgroup would only repeat what its first row does."""
+
+
+def _places(program: Program) -> _Places:
+    if find_indirect_dispatch(program) is not None:
+        return _Places()
+    ids = program.code.of(Id)
+    asked = {node.axis for node in ids if node.kind in (IdKind.GLOBAL_ID, IdKind.WORKGROUP_ID)} - {0}
+    local = {node.axis for node in ids if node.kind is IdKind.LOCAL_ID}
+    uses_x = program.subgroup_size is None and Id(IdKind.GLOBAL_ID, 0) in ids
+    return _Places(sorted(asked), [axis for axis in (1, 2) if uses_x and axis not in local])
 
 
 def _is_count(given: object) -> bool:
