@@ -43,10 +43,10 @@ def test_a_wrong_number_of_threads_is_refused(monkeypatch: pytest.MonkeyPatch) -
     from vyre_driver.errors import BackendUnavailable
     from vyre_driver_cpu.backend import CpuBackend
 
-    for wrong in ("0", "many", "-1"):
+    for wrong in ("0", "many", "-1", "4097"):
         monkeypatch.setenv("VYRE_CPU_THREADS", wrong)
         with pytest.raises(
             BackendUnavailable, match=f"VYRE_CPU_THREADS='{wrong}' is not a number of threads"
         ) as caught:
             CpuBackend().prepare()
-        assert caught.value.fix == "set it to 1 or more, or unset it"
+        assert caught.value.fix == "set it to one of these, or unset it"

@@ -16,6 +16,7 @@ import pytest
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.cpus import usable_cpus
 from vyre_driver.engine.pending import WaitLimit
+from vyre_driver.errors import DispatchFailed
 from vyre_driver_cpu.compiler import LoadedCode, compile_text
 from vyre_driver_cpu.cpu import host
 from vyre_driver_cpu.order import Order
@@ -306,6 +307,30 @@ def test_a_cancelled_job_ends_without_what_nobody_took(kernels: LoadedCode, thre
     gate[0] = 1
     assert threads.wait(cancelled.jobs, 60.0, takes_part=False)
     assert not memory.any()
+
+
+class FewThreads(threading.Thread):
+    """Threads of a process that may have no more than `left`."""
+
+    left = 0
+
+    def start(self) -> None:
+        if not FewThreads.left:
+            raise RuntimeError("can't start new thread")
+        FewThreads.left -= 1
+        super().start()
+
+
+def test_threads_that_cannot_be_started(kernels: LoadedCode, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threading, "Thread", FewThreads)
+    with pytest.raises(DispatchFailed, match=r"no thread is left: can't start new thread\. Fix: raise the limit"):
+        Pool(3)
+    FewThreads.left = 1
+    pool, memory = Pool(3), np.zeros(1000, np.int32)
+    counted = Given(pool, kernels, "count", memory, 1000)
+    pool.submit(counted.jobs)
+    assert pool.wait(counted.jobs, 60.0, takes_part=False)
+    assert (memory == 1).all()
 
 
 def test_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from importlib.resources import files
 
 from vyre_driver.cpus import usable_cpus
 from vyre_driver.engine.pending import LONGEST_WAIT, keep
-from vyre_driver.errors import BackendUnavailable
+from vyre_driver.errors import BackendUnavailable, DispatchFailed
 from vyre_driver.policy.queue import LONGEST_BLOCKING
 from vyre_driver_cpu.compiler import LoadedCode, compile_text
 from vyre_driver_cpu.cpu import host
@@ -25,6 +25,7 @@ from vyre_driver_cpu.cpu import host
 VARIABLE = "VYRE_CPU_THREADS"
 STACK = 16 * 2**20
 """Bytes for each thread: arrays of workgroups live on the stack, up to 1 MiB of them."""
+MOST_THREADS = 4096
 _LINE = 64
 _MUTEX, _WORK, _DONE, _SIZE = 0, 128, 256, 512
 """Where a pool has its mutex and its conditions, and its size in bytes."""
@@ -95,13 +96,13 @@ _One = PoolJob * 1
 
 
 def thread_count() -> int:
-    """How many threads a pool has; `BackendUnavailable` for a setting that is no positive number."""
+    """How many threads a pool has; `BackendUnavailable` for a setting that is no such number."""
     wanted = os.environ.get(VARIABLE, "").strip()
     if not wanted:
         return usable_cpus()
-    if not wanted.isdecimal() or not int(wanted):
-        reason = f"{VARIABLE}={wanted!r} is not a number of threads"
-        raise BackendUnavailable("cpu", reason, fix="set it to 1 or more, or unset it")
+    if not wanted.isdecimal() or not 1 <= int(wanted) <= MOST_THREADS:
+        reason = f"{VARIABLE}={wanted!r} is not a number of threads, from 1 to {MOST_THREADS}"
+        raise BackendUnavailable("cpu", reason, fix="set it to one of these, or unset it")
     return int(wanted)
 
 
@@ -120,7 +121,6 @@ class Pool:
         self._has_ended = self._code.function("has_ended", pointer, pointer, result=word)
         self._cancel = self._code.function("cancel", pointer)
         self._initialize()
-        keep(self)  # its threads never end
         self._start()
 
     def job(
@@ -176,14 +176,19 @@ class Pool:
             library.pthread_cond_init(ctypes.c_void_p(self._address + condition), None)
 
     def _start(self) -> None:
+        """Start the threads, or as many as the system allows: they take the shares of the others."""
         work = self._code.function("work", ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32)
         before = threading.stack_size(STACK)
         try:
             for number in range(self._threads):
-                name = f"vyre-cpu-{number}"
-                threading.Thread(
-                    target=work, args=(self._address, number, self._threads), name=name, daemon=True
-                ).start()
+                given = self._address, number, self._threads
+                threading.Thread(target=work, args=given, name=f"vyre-cpu-{number}", daemon=True).start()
+                if not number:
+                    keep(self)  # its threads never end
+        except RuntimeError as error:
+            if not number:
+                fix = "raise the limit on threads of the process: `ulimit -u`, or that of its container"
+                raise DispatchFailed(f"no thread is left: {error}", backend="cpu", fix=fix) from error
         finally:
             threading.stack_size(before)
 

@@ -51,6 +51,21 @@ def test_a_backend_that_is_dropped_gives_all_back_at_once() -> None:
         assert [port() for port in ports] == [None]
 
 
+def test_memory_is_freed_that_an_interrupt_keeps_from_whoever_asks_for_it(engine: Engine) -> None:
+    """An error that a signal handler raises may come behind the allocation, before anything refers to it."""
+    one = engine(double)
+    with without_collector():
+        with one.backend.session() as device:
+            device.allocate(64)
+            device.share(device.allocate(32))
+            kept = device.allocate(16)
+        one.backend.dispatch(doubling(), [A])
+        counts = one.backend.backend_metric_snapshot()
+        assert (counts["frees"], counts["bytes_freed"]) >= (2, 96)
+        with one.backend.session() as device:
+            device.free((kept,))
+
+
 @dataclass(slots=True)
 class Endless(FakePort):
     """No launch ends. What waits asks for the engine's wait_limit, as in a port of a device."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +43,15 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
+class Entry(weakref.ref[Allocation]):
+    """What the ledger knows of an allocation, also when that is gone."""
+
+    number: int = -1  # until it is entered: an interrupt may come first
+    memory: Any
+    size: int
+    is_borrowed: bool
+
+
 class Device:
     """One port that is open. The backend's lock is held for every call but `abandon`.
 
@@ -75,9 +84,10 @@ class Device:
         self.code = CodeCache(port, counters, DiskPipelineCache(store), open_port)
         self._reclaim = reclaim
         self.residents = Residents(self.profile.backend, weakref.proxy(self))
-        self._live: set[Allocation] = set()
-        self._shared: set[Allocation] = set()
-        self.abandoned: deque[Allocation] = deque()
+        self._live: dict[int, Entry] = {}
+        """The ledger. It keeps no allocations: an interrupt may come before whoever asks for one has it."""
+        self._shared: set[int] = set()
+        self.abandoned: deque[Entry | Allocation] = deque()
         self.dropped = self.residents.dropped
 
     def _probe(self) -> None:
@@ -244,7 +254,10 @@ class Device:
             raise DeviceOutOfMemory(size) from error
 
     def _entered(self, allocation: Allocation) -> Allocation:
-        self._live.add(allocation)
+        entry = Entry(allocation, self.abandoned.append)  # not a function of Python, which an interrupt could end
+        entry.memory, entry.size, entry.is_borrowed = allocation.memory, allocation.size, allocation.is_borrowed
+        entry.number = allocation.number
+        self._live[entry.number] = entry
         self.counters.allocations += 1
         self.counters.bytes_allocated += allocation.size
         return allocation
@@ -272,43 +285,47 @@ class Device:
     def share(self, allocation: Allocation) -> bool:
         """Note that others use memory whenever they like. Whether that is new."""
         is_new = not self.is_shared(allocation)
-        self._shared.add(allocation)
+        self._shared.add(allocation.number)
         return is_new
 
     def is_shared(self, allocation: Allocation) -> bool:
         """Whether others may use it at any time: another library's array, or memory that was exported."""
-        return allocation.is_borrowed or allocation in self._shared
+        return allocation.is_borrowed or allocation.number in self._shared
 
     def export(self, allocation: Allocation, size: int) -> object:
         """The first `size` bytes as an array of bytes, after all work that uses them."""
         return self.port.export(allocation.memory, size)
 
-    def free(self, allocations: Sequence[Allocation]) -> None:
+    def free(self, allocations: Iterable[Allocation]) -> None:
         """Give memory back. Memory that was freed before is left out."""
         for allocation in allocations:
-            if allocation in self._live:
-                self._live.remove(allocation)
-                self._shared.discard(allocation)
-                self.counters.frees += 1
-                self.counters.bytes_freed += allocation.size
-                if not allocation.is_borrowed:
-                    self.port.free(allocation.memory)
+            self._free(allocation.number)
 
-    def abandon(self, allocations: Sequence[Allocation]) -> None:
+    def _free(self, number: int) -> None:
+        entry = self._live.pop(number, None)
+        if entry is not None:
+            self._shared.discard(number)
+            self.counters.frees += 1
+            self.counters.bytes_freed += entry.size
+            if not entry.is_borrowed:
+                self.port.free(entry.memory)
+
+    def abandon(self, allocations: Iterable[Allocation]) -> None:
         """Leave memory to be freed by the next `sweep`: for finalizers, which may run inside of any call."""
         self.abandoned.extend(allocations)
 
     def sweep(self) -> None:
         """Free what finalizers have abandoned, and release what only completed work used."""
         while self.abandoned:
-            self.free((self.abandoned.popleft(),))
+            self._free(self.abandoned.popleft().number)
         sweep()
 
     def close(self) -> None:
         """Give back all memory and the device."""
         self.code.clear()
         try:
-            self.free(tuple(self._live))
+            for number in tuple(self._live):
+                self._free(number)
         finally:
             self.port.close()
 

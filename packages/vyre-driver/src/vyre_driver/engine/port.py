@@ -38,8 +38,9 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import count
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from vyre_driver.device.profile import DeviceProfile, Extent
@@ -58,13 +59,17 @@ MemoryT = TypeVar("MemoryT")
 EventT = TypeVar("EventT")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Allocation:
-    """Device memory that the engine holds: `memory` is the port's handle. If it `is_borrowed`, its owner frees it."""
+    """Device memory that the engine holds: `memory` is the port's handle. If it `is_borrowed`, its owner frees it.
+
+    Memory whose allocation nothing refers to any more is freed by the next `Device.sweep`.
+    """
 
     memory: Any
     size: int
     is_borrowed: bool = False
+    number: int = field(default_factory=count().__next__)
 
 
 @dataclass(frozen=True)

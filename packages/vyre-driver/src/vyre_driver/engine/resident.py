@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from vyre_driver.backend.results import HostBuffer
 
 
+MOST_BYTES = 1 << 62
+"""More than any memory has; above it sizes do not fit the integers of those who allocate."""
 _ids = count(1)
 _generations = count(1)
 
@@ -94,6 +96,8 @@ class Residents:
     def allocate(self, byte_len: int) -> Resource:
         """A handle to zeros."""
         require_size("byte_len", byte_len)
+        if byte_len > MOST_BYTES:
+            raise DeviceOutOfMemory(byte_len)
         allocation = self._device.allocate(byte_len)
         try:
             self._device.fill(allocation, 0, allocation.size)

@@ -393,7 +393,8 @@ class BackendContract(ABC):
     def test_memory_that_a_device_does_not_have_is_refused(self) -> None:
         """The error is typed, and what the device has is there afterwards."""
         with self.backend() as backend:
-            possible(lambda: refused(DeviceOutOfMemory, lambda: backend.allocate_resident(1 << 50)))
+            for size in (1 << 50, (1 << 63) - 1, 1 << 64):
+                possible(lambda size=size: refused(DeviceOutOfMemory, lambda: backend.allocate_resident(size)))  # type: ignore[misc]
             resource = possible(lambda: backend.allocate_resident(16))
             assert resource is None or bytes(backend.download_resident(resource)) == bytes(16)
 
