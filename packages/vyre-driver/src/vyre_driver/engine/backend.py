@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import weakref
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -280,9 +279,7 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
             admit_program(facts, config, device.profile)
             code = device.compile(facts, compilation_config(device, facts, config), deadline=deadline)
             dispatcher = self._new_dispatcher(device, persistent={})
-        pipeline = EnginePipeline(self._id, program, config, code.key, dispatcher)
-        weakref.finalize(pipeline, dispatcher.launch_cache.abandon, device).atexit = False
-        return pipeline
+        return EnginePipeline(self._id, program, config, code.key, dispatcher)
 
     def precompile(self, programs: Sequence[Program], config: DispatchConfig = DEFAULT_CONFIG) -> None:
         wanted = [validated(with_workgroup_size(program, config.workgroup_override)) for program in programs]
@@ -440,9 +437,7 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
         with self._session.locked() as device:
             dispatcher = self._new_dispatcher(device, persistent={})
         dispatcher.launch_cache.trial = choice
-        pipeline = EnginePipeline(self._id, program, config, PipelineCacheKey(program.fingerprint()), dispatcher)
-        weakref.finalize(pipeline, dispatcher.launch_cache.abandon, device).atexit = False
-        return pipeline
+        return EnginePipeline(self._id, program, config, PipelineCacheKey(program.fingerprint()), dispatcher)
 
     def queue_of_trial(self, pipeline: CompiledPipeline) -> int:
         """The position of the queue that the launches of a pipeline for trials take by now, 0 before the first."""

@@ -53,10 +53,10 @@ class Entry(weakref.ref[Allocation]):
 
 
 class Device:
-    """One port that is open. The backend's lock is held for every call but `abandon`.
+    """One port that is open. The backend's lock is held for every call.
 
-    `abandoned` memory and `dropped` resources wait for a `sweep`. `others` has an entry for each thread that waits for
-    the lock or runs a launch without it.
+    `abandoned` memory, whose allocations nothing refers to any more, and `dropped` resources wait for a `sweep`.
+    `others` has an entry for each thread that waits for the lock or runs a launch without it.
 
     No reference cycle leads through it: a backend that is dropped gives everything back at once. `reclaim` gives back
     cached memory; it is called when the device is full. `store` holds code for later processes,
@@ -87,7 +87,7 @@ class Device:
         self._live: dict[int, Entry] = {}
         """The ledger. It keeps no allocations: an interrupt may come before whoever asks for one has it."""
         self._shared: set[int] = set()
-        self.abandoned: deque[Entry | Allocation] = deque()
+        self.abandoned: deque[Entry] = deque()
         self.dropped = self.residents.dropped
 
     def _probe(self) -> None:
@@ -310,12 +310,8 @@ class Device:
             if not entry.is_borrowed:
                 self.port.free(entry.memory)
 
-    def abandon(self, allocations: Iterable[Allocation]) -> None:
-        """Leave memory to be freed by the next `sweep`: for finalizers, which may run inside of any call."""
-        self.abandoned.extend(allocations)
-
     def sweep(self) -> None:
-        """Free what finalizers have abandoned, and release what only completed work used."""
+        """Free abandoned memory, and release what only completed work used."""
         while self.abandoned:
             self._free(self.abandoned.popleft().number)
         sweep()

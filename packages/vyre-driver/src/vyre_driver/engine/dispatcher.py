@@ -8,7 +8,6 @@ or prepares the launch and runs it. Each of these files calls the next, and is e
 from __future__ import annotations
 
 import time
-import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -251,8 +250,6 @@ class PendingLaunch(PendingDispatch):
         self._launch, self._event = launch, event
         self._inputs, self._deadline = inputs, deadline
         self._outcome: Outputs | BackendError | None = None
-        self._dropped = weakref.finalize(self, cached.device.abandon, launch.owned)
-        self._dropped.atexit = False
 
     def is_ready(self) -> bool:
         """Whether a wait would return at once. False while another thread uses the device."""
@@ -316,7 +313,6 @@ class PendingLaunch(PendingDispatch):
                 device, DispatchFailed(f"{type(error).__name__} during readback", backend=self._session.backend)
             )
             raise
-        self._dropped.detach()
         self._launch_cache.count(device, self._cached)
         self._launch_cache.settle(device, self._cached)
         self._launch_cache.put_idle(device, self._cached, self._launch)
@@ -324,7 +320,6 @@ class PendingLaunch(PendingDispatch):
         return outputs
 
     def _failed(self, device: Device, error: BackendError) -> None:
-        self._dropped.detach()
         if isinstance(error, DeviceLost):
             self._session.lost = error
         self._launch_cache.failed(device, self._cached, error, self._launch)

@@ -1,7 +1,7 @@
 """The one cache of prepared launches: how they are prepared, run and dropped.
 
 ``plan → admit → choose a queue → compile → bind`` happens once for each key. The cache is bounded, and is freed first
-when the device is full. The session's lock is held for every call but `abandon`, and while an `Unlocked` launch runs.
+when the device is full. The session's lock is held for every call, and not while an `Unlocked` launch runs.
 """
 
 from __future__ import annotations
@@ -498,12 +498,6 @@ class LaunchCache:
         if self._persistent is not None:
             device.free(tuple(self._persistent.values()))
             self._persistent.clear()
-
-    def abandon(self, device: Device) -> None:
-        """Leave all memory to the device's next sweep. Called by a finalizer."""
-        for cached in self.entries.values():
-            device.abandon(cached.owned)
-        device.abandon(tuple((self._persistent or {}).values()))
 
     def trim(self, device: Device, newest: CachedLaunch) -> None:
         """Keep the cache within its limits: drop the launches that were used least recently.
