@@ -11,6 +11,7 @@ from itertools import count
 from typing import Any
 
 import llvmlite.binding as llvm
+from llvmlite.binding.ffi import ObjectRef
 
 from vyre_driver_cpu.cpu import Cpu, host
 
@@ -51,7 +52,20 @@ def _optimize(module: llvm.ModuleRef, target: llvm.TargetMachine, level: int) ->
     options.loop_vectorization = options.slp_vectorization = options.loop_interleaving = level > 0
     options.loop_unrolling = False  # what is marked is unrolled all the same
     builder = llvm.create_pass_builder(target, options)
-    builder.getModulePassManager().run(module, builder)
+    passes = builder.getModulePassManager()
+    try:
+        passes.run(module, builder)
+    finally:
+        _free(passes)
+
+
+def _free(passes: llvm.ModulePassManager) -> None:
+    """What `close` should do: up to llvmlite 0.50 it calls the `_dispose` of the first base class, which does nothing."""
+    disposals = (vars(base).get("_dispose") for base in type(passes).__mro__ if base is not ObjectRef)
+    dispose = next(filter(None, disposals), None)
+    if dispose is not None:
+        dispose(passes)
+        passes.detach()
 
 
 def _optimize_locally(module: llvm.ModuleRef, target: llvm.TargetMachine) -> None:
