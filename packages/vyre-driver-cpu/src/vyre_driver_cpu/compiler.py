@@ -60,7 +60,7 @@ def _optimize(module: llvm.ModuleRef, target: llvm.TargetMachine, level: int) ->
 
 
 def _free(passes: llvm.ModulePassManager) -> None:
-    """What `close` should do: up to llvmlite 0.50 it calls the `_dispose` of the first base class, which does nothing."""
+    """What `close` should do: in llvmlite 0.50 it calls the `_dispose` of the first base class, which does nothing."""
     disposals = (vars(base).get("_dispose") for base in type(passes).__mro__ if base is not ObjectRef)
     dispose = next(filter(None, disposals), None)
     if dispose is not None:
