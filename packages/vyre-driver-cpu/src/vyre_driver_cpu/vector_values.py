@@ -8,10 +8,12 @@ rest by gathers and scatters.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from vyre_driver_cpu.chains import is_constant
 from vyre_driver_cpu.lanes import Pattern, VectorLanes, can_address
 from vyre_driver_cpu.spelling import LINE, TYPES, quiet, typed
+from vyre_driver_cpu.transposition import Transposition
 from vyre_driver_cpu.values import FunctionScope, OperandValues
 from vyre_foundation.dtype import DType, bool_, u32, u64
 from vyre_foundation.ir.buffer import Access, Buffer, Memory
@@ -456,30 +458,17 @@ class VectorValues(OperandValues):
         for place in self._relative(pattern):
             address = self._beside(buffer, base, place + distances[0])
             rows.append(self._out.value(f"load <{length} x {t}>, ptr {address}, align {buffer.dtype.size}"))
-        return self._transposed(t, self._joined(t, rows, length), self.lanes.width)
+        turned = Transposition(self.lanes.width, length, buffer.dtype.size)
+        vectors = [self._joined(t, [rows[row] for row in turned.rows_of_vector(n)], length) for n in range(length)]
+        return turned.columns(vectors, partial(self.shuffle, t, self.lanes.width))
 
-    def _joined(self, type: str, vectors: list[str], length: int) -> list[str]:
-        """The same elements in the same order, in vectors as long as there are lanes."""
-        while length < self.lanes.width:
+    def _joined(self, type: str, vectors: list[str], length: int) -> str:
+        """The elements of short vectors, one after the other."""
+        while len(vectors) > 1:
             pairs = zip(vectors[::2], vectors[1::2], strict=True)
             vectors = [self.shuffle(type, length, a, b, range(2 * length)) for a, b in pairs]
             length *= 2
-        return vectors
-
-    def _transposed(self, type: str, vectors: list[str], rows: int) -> list[str]:
-        """The elements of a matrix with so many rows, row after row, as those of its columns, one after the other.
-
-        Shuffling the first half and the second half of a deck of cards together takes the last bit of a card's row to
-        the end of its place.
-        """
-        width, half = self.lanes.width, len(vectors) // 2
-        low = [x for n in range(width // 2) for x in (n, width + n)]
-        high = [x for n in range(width // 2, width) for x in (n, width + n)]
-        while rows > 1:
-            pairs = list(zip(vectors[:half], vectors[half:], strict=True))
-            vectors = [self.shuffle(type, width, a, b, places) for a, b in pairs for places in (low, high)]
-            rows //= 2
-        return vectors
+        return vectors[0]
 
     # ── stores ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -579,11 +568,10 @@ class VectorValues(OperandValues):
         pattern = self._pattern(root)
         assert pattern is not None
         base = self._base(buffer, root)
-        flat = self._transposed(t, columns, length)
-        each = self.lanes.width // length
-        for lane, place in enumerate(self._relative(pattern)):
-            part = [length * (lane % each) + n for n in range(length)]
-            row = self.shuffle(t, self.lanes.width, flat[lane // each], "poison", part)
+        turned = Transposition(self.lanes.width, length, size)
+        rows = turned.rows(columns, partial(self.shuffle, t, self.lanes.width))
+        for (vector, part), place in zip(rows, self._relative(pattern), strict=True):
+            row = self.shuffle(t, self.lanes.width, vector, "poison", part)
             address = self._beside(buffer, base, place + min(values))
             self._out.add(f"store <{length} x {t}> {row}, ptr {address}, align {size}")
 

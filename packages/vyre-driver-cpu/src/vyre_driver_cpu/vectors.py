@@ -22,7 +22,7 @@ from itertools import pairwise
 from vyre_driver.codegen.placement import Life
 from vyre_driver_cpu.chains import vectors_at_once
 from vyre_driver_cpu.lanes import VectorLanes, can_address
-from vyre_driver_cpu.loops import chunk_of, is_better_unrolled, is_reduction
+from vyre_driver_cpu.loops import STREAM_BITS, chunk_of, is_better_unrolled, is_reduction
 from vyre_driver_cpu.registers import RegisterArrays, runs_once
 from vyre_driver_cpu.spelling import TYPES
 from vyre_driver_cpu.statements import BY_FOUR, ROLLED, UNROLLED, Chunks, Counting, StatementPrinter, sign_of
@@ -468,7 +468,7 @@ def _vectors_of(parent: StatementPrinter, loop: For) -> LoopVectors | None:
     if loop.start.dtype is not u32 or loop.step != 1 or not _can_mask(loop, stmts, nodes):
         return None
     of = partial(VectorLanes, loop, lets=scope.lets, mutable=parent.mutable, bounds=scope.bounds)
-    lanes = of(_width(scope, loop, stmts, nodes))
+    lanes = of(_width(scope, loop, stmts, nodes, scope.spellings.vector_bits))
     inner = [s for s in stmts if isinstance(s, For)]
 
     def fits(lanes: VectorLanes) -> bool:
@@ -488,8 +488,12 @@ def _vectors_of(parent: StatementPrinter, loop: For) -> LoopVectors | None:
         chains = of(_doubled(lanes.width, min(at_once * lanes.width, _most_lanes(scope, loop, lanes))))
         if chains.width > lanes.width and fits(chains):
             return LoopVectors(lanes, chains, constants_in_memory=True)
+    has_rows = _has_rows(loop.body, lanes)
+    if has_rows and not loops and len(nodes) <= LONG:
+        narrow = of(_width(scope, loop, stmts, nodes, STREAM_BITS))
+        lanes = narrow if fits(narrow) else lanes
     wide = of(_wider(scope, loop, stmts, lanes))
-    if not (loops or gives_up or len(nodes) > LONG or _has_rows(loop.body, lanes) or wide.width > lanes.width):
+    if not (loops or gives_up or len(nodes) > LONG or has_rows or wide.width > lanes.width):
         return None
     return LoopVectors(lanes, wide if fits(wide) else lanes)
 
@@ -544,13 +548,13 @@ def _are_apart(stmts: tuple[Stmt, ...], nodes: list[Expr], lanes: VectorLanes) -
     return True
 
 
-def _width(scope: FunctionScope, loop: For, stmts: tuple[Stmt, ...], nodes: list[Expr]) -> int:
-    """The lanes of a register, or fewer if the loop has fewer iterations."""
+def _width(scope: FunctionScope, loop: For, stmts: tuple[Stmt, ...], nodes: list[Expr], bits: int) -> int:
+    """The lanes of a register, or of so many bits of it, or fewer if the loop has fewer iterations."""
     variables = [s.value.dtype for s in stmts if isinstance(s, Var)]
     elements = [node.dtype for node in nodes if isinstance(node, Load)] + [
         s.buffer.dtype for s in stmts if isinstance(s, (Store, Atomic))
     ]
-    width = scope.spellings.vector_bits // max([32, *(t.bits for t in (*variables, *elements))])
+    width = min(bits, scope.spellings.vector_bits) // max([32, *(t.bits for t in (*variables, *elements))])
     return min(width, max(2, 1 << (scope.bounds.of(loop.stop) - 1).bit_length()))
 
 
