@@ -401,6 +401,23 @@ def effect_under_a_condition(c: vy.InOut[vy.u32, 4]):
         c[1] = 1
 
 
+@vy.func
+def kept(array, i, value):
+    array[i] = value
+    return value > 9
+
+
+@case("""
+5: a store in an operand that is evaluated under a condition acts always
+    array[i] = value
+    ^^^^^^^^
+Fix: write an `if` statement
+""")
+def store_to_an_own_element_under_a_condition(x: vy.Array[vy.i32, "n"], seen: vy.InOut[vy.i32, "n"]):
+    if x[vy.index()] > 2 and kept(seen, vy.index(), x[vy.index()]):
+        seen[vy.index()] = 1
+
+
 @case("""
 13: `break` of a loop that is unrolled, under a condition of the program
             break

@@ -583,3 +583,66 @@ def test_a_while_loop_whose_condition_python_knows_is_unrolled() -> None:
 
     x = np.arange(16, dtype=np.uint32)
     assert run(sums, x).tolist() == [31] * 8 + [95] * 8
+
+
+@vy.func
+def noted(array, i, value):
+    array[i] = value
+    return value > 4
+
+
+@vy.func
+def any_of_sorted(value):
+    own = vy.private(vy.i32, 4)
+    for n in range(4):
+        own[n] = value - vy.i32(n)
+    return own[3] > 4
+
+
+@vy.kernel
+def both(x: vy.Array[vy.i32, "n"], seen: vy.InOut[vy.i32, "n"]):
+    i = vy.index()
+    if x[i] > 2 and noted(seen, i, x[i]):
+        seen[i] += 1
+
+
+@vy.kernel
+def either(x: vy.Array[vy.i32, "n"], seen: vy.InOut[vy.i32, "n"]):
+    i = vy.index()
+    if x[i] <= 2 or noted(seen, i, x[i]):
+        seen[i] += 1
+
+
+@vy.kernel
+def one_of_two(x: vy.Array[vy.i32, "n"], seen: vy.InOut[vy.i32, "n"]):
+    i = vy.index()
+    seen[i] += 1 if (noted(seen, i, x[i]) if x[i] > 2 else True) else 0
+
+
+@vy.kernel
+def of_private_memory(x: vy.Array[vy.i32, "n"]) -> vy.Array[vy.i32, "n"]:
+    seen = vy.private(vy.i32, 1)
+    is_greater = x[vy.index()] > 2 and noted(seen, 0, x[vy.index()])
+    return seen[0] if is_greater else 0
+
+
+@vy.kernel(workgroup_size=4)
+def of_workgroup_memory(x: vy.Array[vy.i32, "n"]) -> vy.Array[vy.i32, "n"]:
+    seen = vy.workgroup(vy.i32, 4)
+    is_greater = x[vy.index()] > 2 and noted(seen, vy.local_id(), x[vy.index()])
+    return seen[vy.local_id()] if is_greater else 0
+
+
+@pytest.mark.parametrize("kernel", [both, either, one_of_two, of_private_memory, of_workgroup_memory])
+def test_a_store_that_python_would_make_under_a_condition_is_refused(kernel) -> None:
+    with pytest.raises(vy.KernelError, match="a store in an operand that is evaluated under a condition acts always"):
+        kernel.program  # noqa: B018
+
+
+@vy.kernel
+def of_its_own(x: vy.Array[vy.i32, "n"]) -> vy.Array[vy.i32, "n"]:
+    return 1 if x[vy.index()] > 2 and any_of_sorted(x[vy.index()]) else 0
+
+
+def test_a_function_stores_to_memory_of_its_own_under_a_condition() -> None:
+    assert of_its_own(np.int32([0, 3, 5, 9])).tolist() == [0, 0, 0, 1]

@@ -111,6 +111,8 @@ class ExpressionReader(ABC):
         self.has_effects = self.has_barrier = False
         self.tables: dict[int, tuple[KernelArray, object]] = {}
         self.buffer_names: set[str] = set()
+        self._buffers_before: frozenset[str] = frozenset()
+        """Those that were declared before the outermost of these operands."""
         self.own_uses: list[tuple[KernelArray, ast.AST]] = []
         """The parameters that are indexed by the place of the invocation, each with where it is."""
         self.assigned = ""
@@ -238,6 +240,8 @@ class ExpressionReader(ABC):
     @contextmanager
     def under_condition(self) -> Iterator[None]:
         """Read an operand that Python would evaluate only under a condition of the program."""
+        if not self.conditional:
+            self._buffers_before = frozenset(self.buffer_names)
         self.conditional += 1
         try:
             yield
@@ -246,10 +250,20 @@ class ExpressionReader(ABC):
 
     def effect(self, node: ast.AST, what: str) -> None:
         """Note that the program acts here, and refuse it where it would act whatever the condition is."""
+        self._refuse_under_condition(node, what)
+        self.has_effects = True
+
+    def _stored(self, array: KernelArray, indices: Sequence[int | Value], node: ast.AST) -> None:
+        """Note a store, which is refused where others see it whatever the condition is."""
+        if array.array.decl.name in self._buffers_before:
+            self._refuse_under_condition(node, "a store")
+        if not self._is_own_element(array, indices) and array.array.decl.memory.is_host_visible:
+            self.has_effects = True
+
+    def _refuse_under_condition(self, node: ast.AST, what: str) -> None:
         if self.conditional:
             fix = "write an `if` statement"
             self.refuse(node, f"{what} in an operand that is evaluated under a condition acts always", fix)
-        self.has_effects = True
 
     # ── names and literals ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -659,8 +673,7 @@ class ExpressionReader(ABC):
         """Write a part of an element; nothing is done where an index is out of bounds."""
         self._require_writable(place.array, node)
         values = list(self._numbers(place, x, node))
-        if not self._is_own_element(place.array, _indices(place)) and place.array.array.decl.memory.is_host_visible:
-            self.effect(node, "a store")
+        self._stored(place.array, _indices(place), node)
         for part, value in values:
             dtype, unit, units = _units(part)
             if dtype is not unit:
@@ -767,8 +780,7 @@ class ExpressionReader(ABC):
         """Write an element; nothing is done where an index is out of bounds."""
         self._require_writable(array, node)
         stored = self.value(x, array.array.dtype, node)
-        if not self._is_own_element(array, indices) and array.array.decl.memory.is_host_visible:
-            self.effect(node, "a store")
+        self._stored(array, indices, node)
         array.array[tuple(indices)] = stored
 
     def _is_own_element(self, array: KernelArray, indices: Sequence[int | Value]) -> bool:
