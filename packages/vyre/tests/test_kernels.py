@@ -636,7 +636,7 @@ def of_workgroup_memory(x: vy.Array[vy.i32, "n"]) -> vy.Array[vy.i32, "n"]:
 @pytest.mark.parametrize("kernel", [both, either, one_of_two, of_private_memory, of_workgroup_memory])
 def test_a_store_that_python_would_make_under_a_condition_is_refused(kernel) -> None:
     with pytest.raises(vy.KernelError, match="a store in an operand that is evaluated under a condition acts always"):
-        kernel.program  # noqa: B018
+        kernel.program
 
 
 @vy.kernel
