@@ -250,6 +250,18 @@ def test_files(place: Path, make: Callable[[Path], None]) -> None:
         require_refusal(invoke(*command.split(), "--json"))
 
 
+def test_a_mark_of_the_encoding_is_skipped(place: Path) -> None:
+    (place / "marked.vyre").write_text((place / "p.vyre").read_text("utf-8"), "utf-8-sig")
+    assert CliRunner().invoke(main, ["validate", "marked.vyre"]).exit_code == 0
+
+
+def test_an_archive_of_arrays_is_no_array(place: Path) -> None:
+    np.savez(place / "a.npz", a=np.arange(100, dtype=np.uint32))
+    result = CliRunner().invoke(main, [*RUN[:-1], "a=a.npz"])
+    assert result.exit_code == 2
+    assert "a.npz is not a NumPy file (it is an archive of arrays). Fix: write it with numpy.save" in result.output
+
+
 def test_devices_are_not_read(place: Path) -> None:
     for command in ("run", "validate", "show", "replay"):
         require_refusal(invoke(command, "/dev/zero"))

@@ -164,7 +164,6 @@ def test_literals_of_values(dtype: object, value: float, bits: int) -> None:
         (u8, 256),
         (u8, -1),
         (i8, 128),
-        (u32, 0.5),
         (bool_, 2),
         (u32, math.nan),
         (i32, math.inf),
@@ -174,6 +173,15 @@ def test_literals_of_values(dtype: object, value: float, bits: int) -> None:
 )
 def test_values_that_a_type_has_not(dtype: object, value: float) -> None:
     with pytest.raises(LiteralOutOfRange, match=rf"is not a value of {dtype}\. Fix: use "):
+        literal(dtype, value)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("dtype", "value"), [(u32, 0.5), (i32, -2.7), (bool_, 0.25)])
+def test_fractions_that_a_type_has_not(dtype: object, value: float) -> None:
+    message = (
+        rf"{value} is not a value of {dtype}, which has no fractions\. Fix: use a whole number, or a type of floats"
+    )
+    with pytest.raises(LiteralOutOfRange, match=message):
         literal(dtype, value)  # type: ignore[arg-type]
 
 

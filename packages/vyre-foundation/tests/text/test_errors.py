@@ -70,6 +70,7 @@ ERRORS = [
     ("undeclared lane b: u32[1] @1;", 14, "got `lane`, expected a kind of buffer"),
     ("undeclared 5;",           14, "got `5`, expected a word"),
     ("let x = $;",              11, "got '$', which starts no token"),
+    ("let x = \0;",              11, "got '\\x00', which starts no token"),
     ("let x = `y;",             11, "a ` is not closed on its line"),
     ("region \"a { }",          10, "a \" is not closed on its line"),
     ("region \"\\q\" { }",      11, "no escape is \\q"),

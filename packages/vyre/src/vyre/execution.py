@@ -206,7 +206,7 @@ def required_program(given: object) -> Program:
     return found
 
 
-class Launch(NamedTuple):
+class ProgramLaunch(NamedTuple):
     """What a launch of a program is given, from the arguments of a caller."""
 
     arrays: dict[str, object]
@@ -225,7 +225,7 @@ def launch_of(
     arrays: Mapping[str, object],
     config: DispatchConfig | None,
     invocations: int | Sequence[int] | None,
-) -> Launch:
+) -> ProgramLaunch:
     """The launch of a program, from arguments that are of the right kinds."""
     if inputs is not None:
         _require(inputs, Mapping, "inputs", "pass arrays by name, as in vyre.run(program, x=x, y=y)")
@@ -248,7 +248,7 @@ def launch_of(
         raise _without_shapes(program)
     if options.grid_override is None:
         require_x_alone(program, options)
-    return Launch(named, options, results)
+    return ProgramLaunch(named, options, results)
 
 
 def on_host(named: Mapping[str, object]) -> dict[str, object]:

@@ -361,10 +361,12 @@ def literal(dtype: DType, value: Scalar) -> Literal:
         if isinstance(value, float) or abs(value) <= 2**53:
             return Literal(dtype, to_bits(dtype, round_float(dtype, float(value))))
         return Literal(dtype, to_bits(dtype, round_rational(dtype, Fraction(value))))
-    if not dtype.lowest <= value <= dtype.highest or value != int(value):
-        raise LiteralOutOfRange(
-            f"{value!r} is not a value of {dtype}", fix=f"use {dtype.lowest} … {dtype.highest}, or another type"
-        )
+    if not dtype.lowest <= value <= dtype.highest:
+        fix = f"use {dtype.lowest} … {dtype.highest}, or another type"
+        raise LiteralOutOfRange(f"{value!r} is not a value of {dtype}", fix=fix)
+    if value != int(value):
+        fix = "use a whole number, or a type of floats"
+        raise LiteralOutOfRange(f"{value!r} is not a value of {dtype}, which has no fractions", fix=fix)
     return Literal(dtype, int(value) & (1 << dtype.bits) - 1)
 
 

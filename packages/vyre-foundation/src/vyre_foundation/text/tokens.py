@@ -78,7 +78,8 @@ def tokenize(text: str) -> Iterator[Token]:
         word, at = found[group], found.start(group)
         kind = _KINDS.get(group)
         if kind is None:
-            raise text_error(text, at, _unreadable(word), "write names that are no words between backticks")
+            fix = "write names that are no words between backticks" if word.isprintable() else "delete it"
+            raise text_error(text, at, _unreadable(word), fix)
         if kind is TokenKind.NAME or kind is TokenKind.STRING:
             word = _unescape(text, at, word)
         yield Token(kind, word, at)

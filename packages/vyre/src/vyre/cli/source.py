@@ -46,7 +46,7 @@ def read_program(path: Path, answer: Answer) -> Program:
         answer.source = lambda: Source(f"{path} (as text)", print_program(program))
         return _up_to_date(program, answer)
     try:
-        text = data.decode("utf-8")
+        text = data.decode("utf-8-sig")  # some editors begin a file with the mark of its encoding
     except UnicodeDecodeError as error:
         raise click.BadParameter(
             f"{path} is neither the text of a program nor its bytes ({error.reason}, byte {error.start}). Fix: {WRITE}"
@@ -106,14 +106,14 @@ def named_paths(pairs: Iterable[str], option: str) -> dict[str, Path]:
 
 
 def read_array(types: Mapping[str, DType], name: str, path: Path) -> npt.NDArray[np.generic]:
-    """A ``.npy`` file as it is; any other file as raw little-endian elements of the input's type, one of `types`."""
+    """A ``.npy`` file as it is; any other, but a ``.npz``, as raw little-endian elements of the input's type."""
     if not path.is_file():
         raise click.BadParameter(f"--input {name}: there is no file {path}. Fix: name a file that exists")
     if name not in types:
         known = ", ".join(types) or "none"
         raise click.BadParameter(f"there is no input {name!r}, only {known}. Fix: name one of them")
     dtype = np.dtype(types[name].numpy)
-    if path.suffix == ".npy":
+    if path.suffix in (".npy", ".npz"):
         array = _read_npy(name, path)
         # The .npy format has no name for bf16: NumPy writes its two bytes as an opaque type.
         return array.view(dtype) if array.dtype == np.dtype(f"V{dtype.itemsize}") else array
