@@ -2,7 +2,10 @@
 
 import asyncio
 import gc
+import math
 import threading
+import time
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,20 +14,23 @@ import pytest
 
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.pending import PendingDispatch
+from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.errors import (
     DeviceLost,
     DispatchFailed,
     DispatchTimeout,
+    InvalidInput,
     KernelCompileFailed,
     PoisonedState,
     StaleHandle,
     Trapped,
 )
-from vyre_driver.testing.fake_port import InjectedError
+from vyre_driver.testing.fake_port import FakeEvent, FakePort, InjectedError
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.program import Program
 
+from .conftest import over_arrays
 from .programs import DOUBLED, A, Engine, UseLowering, double, doubling, trap_if_odd, with_traps, words
 
 
@@ -132,6 +138,42 @@ def test_patience_ends_and_the_dispatch_goes_on(engine: Engine) -> None:
             pending.await_result(0.02)
     e.ports[0].hangs = False
     assert pending.await_result(5.0) == [DOUBLED]
+
+
+@dataclass(slots=True)
+class Asking(FakePort):
+    """Asks for the engine's wait limit while it `hangs`, as the ports of devices do."""
+
+    def wait(self, event: FakeEvent, timeout: float | None = None) -> bool:
+        if self.hangs:
+            time.sleep(self.wait_limit.seconds(0.03))
+            self.wait_limit.seconds(0.01)
+        return FakePort.wait(self, event, timeout)
+
+
+@pytest.mark.parametrize("timeout", [0, 1e-9, 0.02])
+def test_a_port_that_meets_the_limit_of_a_wait_leaves_the_dispatch_pending(timeout: float) -> None:
+    port = Asking(over_arrays(double), hangs=True)
+    backend = EngineBackend("fake", lambda: port)
+    try:
+        pending = backend.dispatch_async(doubling(), [A])
+        for _ in range(2):
+            with pytest.raises(DispatchTimeout, match="during the kernels on fake"):
+                pending.await_result(timeout)
+        port.hangs = False
+        assert pending.await_result() == [DOUBLED]
+    finally:
+        backend.shutdown()
+
+
+@pytest.mark.parametrize("timeout", [-1, -1e-9, math.nan, math.inf, 1e10, "1", True])
+def test_what_cannot_limit_a_wait_is_refused(lazy: SimpleNamespace, timeout: Any) -> None:
+    empty = DispatchConfig(grid_override=(0, 1, 1))
+    for config in (DispatchConfig(), empty):
+        pending = lazy.backend.dispatch_async(doubling(), [A], config)
+        with pytest.raises(InvalidInput, match="argument 'timeout': got .*, expected a number of seconds from 0 to"):
+            pending.await_result(timeout)
+        assert len(pending.await_result()) == 1
 
 
 def test_its_own_timeout_ends_it(engine: Engine) -> None:

@@ -215,6 +215,11 @@ def test_a_wait_ends_at_its_timeout(backend: ArrayBackend) -> None:
         pending = run.launch(x=X)
         with pytest.raises(DispatchTimeout, match="the launch of a graph on arrays"):
             pending.result(timeout=0.01)
+        with pytest.raises(DispatchTimeout):
+            pending.result(timeout=0)
+        for wrong in (-1, float("nan"), float("inf"), "1"):
+            with pytest.raises(InvalidInput, match="argument 'timeout'"):
+                pending.result(timeout=wrong)  # type: ignore[arg-type]
         assert not pending.is_ready()
     assert len(pending.result()["y"]) == 100
 

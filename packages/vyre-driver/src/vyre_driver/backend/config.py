@@ -9,7 +9,7 @@ from types import NoneType
 from typing import Any
 
 from vyre_driver.device.profile import Extent as Extent
-from vyre_driver.errors import InvalidLaunch
+from vyre_driver.errors import InvalidInput, InvalidLaunch
 
 
 class Preference(Enum):
@@ -78,11 +78,22 @@ class DispatchConfig:
         )  # fmt: skip
 
 
-def _seconds(field: str, value: object) -> None:
+def is_timeout(value: object) -> bool:
+    """Whether `value` is a number of seconds in ``0 … MAX_TIMEOUT``, or None for no limit."""
     if value is None:
-        return
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not is_number or not 0 < value <= MAX_TIMEOUT:  # type: ignore[operator]
+        return True
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= MAX_TIMEOUT
+
+
+def require_wait(timeout: object) -> None:
+    """Raise `InvalidInput` for what cannot limit a wait. With 0 the caller asks once and does not wait."""
+    if not is_timeout(timeout):
+        needed = f"a number of seconds from 0 to {MAX_TIMEOUT}, or None for no limit"
+        raise InvalidInput("timeout", needed=needed, got=repr(timeout), fix="pass such a number, or None")
+
+
+def _seconds(field: str, value: object) -> None:
+    if not is_timeout(value) or value == 0:
         needed = f"a number of seconds above 0 and up to {MAX_TIMEOUT}, or None for no timeout"
         raise InvalidLaunch(field, needed=needed, got=repr(value))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import lazy_loader
 
+from vyre_driver.backend.config import require_wait
 from vyre_driver.backend.results import OutputBuffers, Outputs, replace_output_buffers_preserving_slots
 
 if TYPE_CHECKING:
@@ -38,7 +39,10 @@ class PendingDispatch(ABC):
 
     @abstractmethod
     def await_result(self, timeout: float | None = None) -> Outputs:
-        """The outputs; `DispatchTimeout` when they are not there within `timeout` seconds."""
+        """The outputs; `DispatchTimeout` when they are not there within `timeout` seconds.
+
+        With a `timeout` of 0 it asks once and does not wait; `InvalidInput` for one that is no number of seconds.
+        """
 
     def await_result_into(self, outputs: OutputBuffers, timeout: float | None = None) -> None:
         """As `await_result`, into slots of the caller."""
@@ -64,5 +68,6 @@ class ReadyPending(PendingDispatch):
         return True
 
     def await_result(self, timeout: float | None = None) -> Outputs:
-        """The outputs, at once; `timeout` has no effect."""
+        """The outputs, at once; `timeout` is only checked."""
+        require_wait(timeout)
         return self._outputs

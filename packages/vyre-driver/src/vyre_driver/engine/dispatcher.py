@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from vyre_driver.backend.config import DispatchConfig
+from vyre_driver.backend.config import DispatchConfig, require_wait
 from vyre_driver.backend.pending import PendingDispatch, ReadyPending
 from vyre_driver.backend.resources import Resource
 from vyre_driver.backend.results import Inputs, OutputBuffers, Outputs, TimedDispatchResult, host_bytes
@@ -269,6 +269,7 @@ class PendingLaunch(PendingDispatch):
 
     def await_result(self, timeout: float | None = None) -> Outputs:
         """Wait for the outputs, at most `timeout` seconds."""
+        require_wait(timeout)
         limit = None if timeout is None else Deadline(timeout, self._session.backend)
         while self._outcome is None:
             self._wait(limit)
@@ -281,6 +282,7 @@ class PendingLaunch(PendingDispatch):
         with self._session.locked(limit, self._cached.device, "the pending dispatch") as device:
             if self._outcome is not None:
                 return
+            device.port.wait_limit.deadline = None  # the end of `limit` in a call of the port would end the dispatch
             try:
                 if self._has_completed(device, limit):
                     self._outcome = self._complete(device)

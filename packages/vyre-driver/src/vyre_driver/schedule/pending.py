@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from vyre_driver.backend.config import require_wait
 from vyre_driver.backend.pending import LONGEST_PAUSE, SHORTEST_PAUSE
 from vyre_driver.errors import DispatchTimeout
 
@@ -62,17 +63,19 @@ class PendingGraph:
         """Wait for the launch.
 
         Args:
-            timeout: The most seconds to wait; None for no limit.
+            timeout: The most seconds to wait; 0 asks once and does not wait, None is no limit.
 
         Returns:
             The outputs by name.
 
         Raises:
+            InvalidInput: `timeout` is no number of seconds, or below 0.
             DispatchTimeout: The time has passed; the launch is still pending.
             BackendError: A node failed; the error names it. Contents of resident buffers that the graph writes are
                 undefined, and a note of the error names those.
             LaunchCancelled: The launch was cancelled; the same holds.
         """
+        require_wait(timeout)
         if not self._ended.wait(timeout):
             assert timeout is not None
             raise DispatchTimeout(timeout, "the launch of a graph", backend=self._backend)

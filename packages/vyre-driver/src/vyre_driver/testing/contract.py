@@ -11,10 +11,11 @@ to be right. Nothing here asks how it is done: `vyre-conform` judges the results
 from __future__ import annotations
 
 import asyncio
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from random import Random
@@ -191,6 +192,20 @@ class BackendContract(ABC):
 
     ignores_timeouts = False
     """Of a stand-in that computes at the call, however long that takes."""
+
+    def test_the_limit_of_a_wait_leaves_the_dispatch_pending(self) -> None:
+        """A wait that ends by its own timeout takes nothing away: the next one gives the outputs."""
+        with self.backend() as backend:
+            witness, often = in_place(1 << 12), DispatchConfig(fixpoint_iterations=50)
+            for timeout in (0, 1e-9, 1e-5, 1e-4, 0.01):
+                pending = backend.dispatch_async(witness.program, witness.given, often)
+                for _ in range(3):
+                    with suppress(DispatchTimeout):
+                        pending.await_result(timeout)
+                for wrong in (-1, math.nan, math.inf, "1", True):
+                    refused(InvalidInput, partial(pending.await_result, wrong))
+                x, _ = pending.await_result()
+                assert bytes(x) == (witness.inputs["x"] + 250).tobytes()
 
     def test_it_can_be_awaited(self) -> None:
         """A pending dispatch is awaitable in an event loop."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig, Extent
+from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig, Extent, require_wait
 from vyre_driver.backend.pending import PendingDispatch
 from vyre_driver.backend.pipeline import CompiledPipeline, PipelineCacheSnapshot
 from vyre_driver.backend.resources import ResidentDispatchStep, ResidentReadRange, ResidentWave, Resource
@@ -233,7 +233,8 @@ class LatePending(PendingDispatch):
         return self._asked > 1
 
     def await_result(self, timeout: float | None = None) -> Outputs:
-        """The outputs, at once; `timeout` has no effect."""
+        """The outputs, at once; `timeout` is only checked."""
+        require_wait(timeout)
         return self._outputs
 
 
