@@ -46,9 +46,11 @@ def test_the_tox_file_of_the_example_gives_options_that_there_are() -> None:
     text = (EXAMPLES / "vyre-driver-abacus" / "tox.ini").read_text("utf-8")
     used = {name: re.findall(r" (--[a-z]+)", rest) for name, rest in re.findall(r"vyre-conform (\w+)(.*)", text)}
     used["run"] += re.findall(r"(--[a-z]+)", text.partition("written = ")[2])
-    assert used == {"run": ["--backend", "--shard", "--journal", "--junit"], "merge": ["--journal"]}
+    assert used == {"run": ["--backend", "--shard", "--journal", "--overwrite", "--junit"], "merge": ["--journal"]}
     for name, options in used.items():
-        assert set(options) <= {option for param in conform.commands[name].params for option in param.opts}
+        assert set(options) <= {
+            option for param in conform.commands[name].params for option in (*param.opts, *param.secondary_opts)
+        }
 
 
 class Installed:

@@ -28,6 +28,19 @@ def journals(tmp_path_factory: pytest.TempPathFactory, backends: None) -> tuple[
     return str(paths[0]), str(paths[1])
 
 
+def test_a_journal_is_not_replaced_without_a_word(journals: tuple[str, str], tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    path.write_bytes(Path(journals[0]).read_bytes())
+    words = ("run", "--backend", "backends:RIGHT", "--cases", "traps:*", "--journal", str(path))
+    refused = call(*words)
+    assert refused.exit_code == 2
+    assert "has the cells of a run. Fix: pass --resume" in " ".join(refused.output.split())
+    assert path.read_bytes() == Path(journals[0]).read_bytes()
+    assert call(*words, "--overwrite").exit_code == 0
+    assert path.read_bytes() != Path(journals[0]).read_bytes()
+    assert call(*words, "--overwrite", "--resume").exit_code == 0
+
+
 def test_a_run_is_shown_again_and_written_in_every_form(journals: tuple[str, str], tmp_path: Path) -> None:
     files = {name: tmp_path / "out" / f"run.{name}" for name in ("json", "junit", "html")}
     result = call("report", journals[1], *(word for name, path in files.items() for word in (f"--{name}", str(path))))

@@ -73,6 +73,23 @@ def test_an_interrupted_run_goes_on(after: int, finished: Path, tmp_path: Path) 
     assert len(whole.cells) == len(cells(whole))
 
 
+def test_a_run_that_is_there_is_replaced_only_when_asked(finished: Path, tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    path.write_bytes(finished.read_bytes())
+    few = replace(SUITE, queries=QUERIES[:1])
+    with pytest.raises(RunsDiffer, match=r"has the cells of a run\. Fix: pass --resume, --overwrite, or another file"):
+        prove(["reference"], few, journal=path)
+    assert path.read_bytes() == finished.read_bytes()
+    assert len(prove(["reference"], few, journal=path, overwrite=True).cells) == len(read_run(path).cells) == 17
+    lines = path.read_bytes().split(b"\n")
+    path.write_bytes(b"\n".join(lines[:2]) + b"\n")
+    assert len(prove(["reference"], few, journal=path).cells) == 17  # it had no cells
+    path.write_text("notes of somebody\n", "utf-8")
+    with pytest.raises(RunsDiffer, match=r"is another file, or a damaged journal\. Fix: name another file"):
+        prove(["reference"], few, journal=path)
+    assert path.read_text("utf-8") == "notes of somebody\n"
+
+
 def test_a_line_that_was_cut_off_does_not_count(finished: Path, tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     lines = finished.read_bytes().split(b"\n")

@@ -21,7 +21,7 @@ from vyre_conform.gaps import gaps_of
 from vyre_conform.host import code_digest, git_facts, host_facts, versions
 from vyre_conform.oracle import Verdict
 from vyre_conform.oracle.pool import settled
-from vyre_conform.run import Journal, Run, RunsDiffer, Task, digest_of, header, read_run, reopen
+from vyre_conform.run import Journal, Run, RunsDiffer, Task, digest_of, header, read_run, reopen, require_new
 from vyre_conform.suite import Suite
 from vyre_conform.worker import Hello
 
@@ -48,14 +48,18 @@ def prove(
     reproducers: Path | None = None,
     journal: Path | None = None,
     resume: bool = False,
+    overwrite: bool = False,
     jobs: int = 1,
 ) -> Run:
     """Judge backends by id, each in processes of its own, over the cases of `suite`.
 
     A failing random program is made smaller and, if `reproducers` names a folder, written there. `journal` is the file
-    of the run; with `resume` a run that is there goes on, if it is the same. `jobs` processes work out what cases must
-    give, and as many again, shared among the backends but at least one for each, run them.
+    of the run; with `resume` a run that is there goes on, if it is the same; with `overwrite` it is replaced; without
+    either, `RunsDiffer` refuses one that has cells. `jobs` processes work out what cases must give, and as many
+    again, shared among the backends but at least one for each, run them.
     """
+    if journal is not None and not resume and not overwrite:
+        require_new(journal)
     return _Proof(suite or Suite(), seed, watch or Watch(), reproducers, jobs).run(backends, journal, resume)
 
 

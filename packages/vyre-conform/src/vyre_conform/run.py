@@ -244,6 +244,17 @@ class Journal:
             self._file.close()
 
 
+def require_new(path: Path) -> None:
+    """Raise `RunsDiffer` for a file that a new run would replace, unless it is empty or a run without cells."""
+    if not path.exists() or not path.stat().st_size:
+        return
+    try:
+        if read_run(path).cells:
+            raise RunsDiffer(f"{path} has the cells of a run", fix="pass --resume, --overwrite, or another file")
+    except BadRun:
+        raise RunsDiffer(f"{path} is another file, or a damaged journal", fix="name another file") from None
+
+
 def read_run(path: Path) -> Run:
     """The run in a file, `BadRun` if any byte of it is not what was written.
 

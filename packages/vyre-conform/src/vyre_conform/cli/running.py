@@ -62,7 +62,8 @@ def _shard(context: click.Context, option: click.Parameter, text: str) -> tuple[
 @click.option(
     "--journal", type=options.OUT, metavar="FILE", help="Journal to write, for `report`, `certify` and --resume."
 )
-@click.option("--resume", is_flag=True, help="Resume the run in the journal.")
+@click.option("--resume/--overwrite", default=None,
+              help="Resume the run in the journal, or replace it; by default a journal with cells is refused.")  # fmt: skip
 @click.option("--reproducers", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
               default=Path("conform-failures"), show_default=True,
               help="Folder for failing random programs.")  # fmt: skip
@@ -80,7 +81,7 @@ def run(
     shard: tuple[int, int],
     known_gaps: Path | None,
     journal: Path | None,
-    resume: bool,
+    resume: bool | None,
     reproducers: Path,
     controls: bool,
     **files: Any,
@@ -88,7 +89,7 @@ def run(
     """Run cases on backends and compare every byte."""
     console = options.console()
     if resume and journal is None:
-        raise click.UsageError("there is nothing to go on with. Fix: name the file of the run by --journal")
+        raise click.UsageError("--resume needs --journal. Fix: name the file of the run by --journal")
     with options.usage():
         suite = Suite(
             queries=tuple(Query.parse(query) for query in queries or ("*",)),
@@ -105,7 +106,7 @@ def run(
             journal.parent.mkdir(parents=True, exist_ok=True)
         with Live(console) as live, _interruptible(journal):
             found = prove(_chosen(backends), suite, seed, watch=live, reproducers=reproducers,
-                          journal=journal, resume=resume, jobs=jobs)  # fmt: skip
+                          journal=journal, resume=resume is True, overwrite=resume is False, jobs=jobs)  # fmt: skip
     report = Report(found)
     if controls:
         specs = Suite().specs(seed)
