@@ -70,8 +70,25 @@ def test_an_error_is_a_fact_of_its_span() -> None:
 
 
 def test_the_variable_names_a_file_that_can_be_written(backend, tmp_path: Path) -> None:
-    with pytest.raises(InvalidSetting, match="a folder that can be written"):
-        layered(backend, {"VYRE_TRACE": str(tmp_path / "nowhere" / "out.json")})
+    (tmp_path / "file").touch()
+    for wrong in (tmp_path / "nowhere" / "out.json", tmp_path / "file" / "out.json", tmp_path):
+        with pytest.raises(InvalidSetting, match="a file that can be written, in a folder that is there"):
+            layered(backend, {"VYRE_TRACE": str(wrong)})
+
+
+def test_a_trace_that_cannot_be_written_is_reported_at_the_end(tmp_path: Path) -> None:
+    file = tmp_path / "trace.json"
+    code = (
+        "from pathlib import Path\n"
+        "from vyre_driver.observe.trace import process_trace\n"
+        f"process_trace({str(file)!r})\n"
+        f"Path({str(file)!r}).mkdir()\n"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert result.returncode == 0
+    assert result.stderr.startswith(f"{file}: the trace is lost: ")
+    assert result.stderr.endswith(". Fix: set VYRE_TRACE to a file that can be written\n")
+    assert "Traceback" not in result.stderr
 
 
 def test_the_variable_traces_what_is_acquired(backend, doubling, words, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from vyre_driver.backend.delegate import DelegatingBackend, innermost
 from vyre_driver.errors import BackendUnavailable, InvalidLaunch, InvalidSetting
 from vyre_driver.observe.calls import observed
 from vyre_driver.observe.log import log_calls
-from vyre_driver.observe.trace import Trace, process_trace, trace_calls
+from vyre_driver.observe.trace import Trace, process_trace, trace_calls, trace_file
 from vyre_driver.pipeline.compile import compile as compile_pipeline
 from vyre_driver.plan.specialize import specialize
 from vyre_driver.registry import backends as registry
@@ -185,8 +185,9 @@ def layered(backend: VyreBackend, environment: Mapping[str, str] = environ) -> V
     """`backend` with what the environment's variables ask for; itself if they ask for nothing."""
     path = environment.get(TRACE)
     if path:
-        if not os.access(Path(path).parent, os.W_OK):
-            raise InvalidSetting(TRACE, needed="a file in a folder that can be written", got=path)
+        file = trace_file(path)
+        if file.is_dir() or not file.parent.is_dir() or not os.access(file if file.exists() else file.parent, os.W_OK):
+            raise InvalidSetting(TRACE, needed="a file that can be written, in a folder that is there", got=path)
         backend = traced(backend, process_trace(path))
     every = _every(environment.get(SHADOW) or "off")
     if every:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import itertools
 import json
+import logging
 import os
 import threading
 import time
@@ -174,7 +175,12 @@ class Trace:
             OSError: The file cannot be written.
         """
         text = json.dumps(self.to_json(), default=str)
-        Path(str(path).replace("{pid}", str(os.getpid()))).write_text(text + "\n", "utf-8")
+        trace_file(path).write_text(text + "\n", "utf-8")
+
+
+def trace_file(path: str | os.PathLike[str]) -> Path:
+    """The file of this process: ``{pid}`` in `path` is its id."""
+    return Path(str(path).replace("{pid}", str(os.getpid())))
 
 
 def host_track() -> Track:
@@ -213,8 +219,14 @@ def process_trace(path: str) -> Trace:
     trace, process = Trace(), os.getpid()
 
     def write() -> None:
-        if os.getpid() == process:  # a forked child has the spans of its parent
+        if os.getpid() != process:  # a forked child has the spans of its parent
+            return
+        try:
             trace.write(path)
+        except OSError as error:
+            fix = "set VYRE_TRACE to a file that can be written"
+            reason = error.strerror or error
+            logging.getLogger("vyre.trace").error("%s: the trace is lost: %s. Fix: %s", trace_file(path), reason, fix)
 
     atexit.register(write)
     return trace
