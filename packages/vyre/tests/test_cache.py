@@ -1,6 +1,7 @@
 """`vyre cache`: what is kept is shown, checked, bounded and deleted."""
 
 import json
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -50,6 +51,26 @@ def test_info_of_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert answer("info")["entries"] == []
     assert answer("verify") == {"sound": True, "findings": []}
     assert not (folder / "not there").exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="there are no user ids")
+def test_a_folder_that_others_may_write_is_reported_with_what_repairs_it(folder: Path) -> None:
+    folder.chmod(0o777)
+    result = invoke("verify")
+    assert result.exit_code == 1
+    assert f"other users may write {folder} (mode 777)" in result.stdout
+    assert f"Fix: `chmod go-w {folder}`, or set VYRE_CACHE_DIR to another folder" in result.stdout
+    assert not answer("verify")["sound"]
+    assert "not used: other users may write" in invoke("info").stdout
+    folder.chmod(0o755)
+    assert invoke("verify").exit_code == 0
+
+
+def test_a_file_in_the_place_of_the_folder_is_reported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VYRE_CACHE_DIR", str(folder / database.FILE))
+    result = invoke("verify")
+    assert result.exit_code == 1
+    assert "Fix: remove that file, or set VYRE_CACHE_DIR to another folder" in result.stdout
 
 
 def test_damage_is_found_and_pruned(folder: Path) -> None:

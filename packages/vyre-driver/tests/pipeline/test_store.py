@@ -418,6 +418,26 @@ def test_what_another_process_has_cleared_is_left(store: DiskStore) -> None:
         assert not store.refusal
 
 
+def test_a_file_that_cannot_be_made_leaves_nothing(settings: CacheSettings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "_LAYOUT", (*database._LAYOUT, "CREATE TABLE entry (key)"))
+    with closing(DiskStore(settings)) as store:
+        assert not store.put(A, b"payload", 1)
+    assert not [*settings.folder.glob(f"{database.NEW}*")]
+
+
+def test_files_of_processes_that_are_gone_are_removed(store: DiskStore) -> None:
+    store.put(A, b"payload", 1)
+    store.close()
+    left = [store.settings.folder / f"{database.NEW}x.sqlite3{end}" for end in ("", "-wal", "-shm")]
+    recent = store.settings.folder / f"{database.NEW}y.sqlite3"
+    for path in (*left, recent):
+        path.touch()
+    for path in left:
+        os.utime(path, (1e9, 1e9))
+    assert store.get(A) == b"payload"
+    assert [path.exists() for path in (*left, recent)] == [False, False, False, True]
+
+
 def test_clearing_leaves_files_that_another_process_is_making(store: DiskStore) -> None:
     """What was left of a process that is gone is deleted."""
     store.put(A, b"payload", COST)

@@ -11,7 +11,7 @@ import os
 import sqlite3
 import stat
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from enum import Enum, auto
 from pathlib import Path
 from tempfile import mkstemp
@@ -83,6 +83,22 @@ def trouble(error: Exception, folder: Path) -> Trouble:
     return Trouble.UNWRITABLE if code in _UNWRITABLE else Trouble.DAMAGE
 
 
+def remedy(error: Exception, folder: Path) -> str:
+    """What makes a store usable that `error` has ended the use of."""
+    another = "set VYRE_CACHE_DIR to another folder"
+    match error:
+        case Insecure(fix=fix):
+            return fix
+        case FileExistsError() | NotADirectoryError():
+            return f"remove that file, or {another}"
+    match trouble(error, folder):
+        case Trouble.BUSY:
+            return f"wait for the process that uses it, or {another}"
+        case Trouble.DAMAGE:
+            return f"delete it with `vyre cache clear`, or {another}"
+    return "set VYRE_CACHE_DIR to a folder that this user may read and write"
+
+
 def open_to_write(folder: Path) -> sqlite3.Connection:
     """The file of `folder`, made if it is not there. One of `ERRORS` where it cannot be opened or made."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -104,6 +120,10 @@ def open_to_write(folder: Path) -> sqlite3.Connection:
                 if len(seen) == 1:
                     raise
                 raise Removed(f"other processes remove {folder / FILE} as soon as it is made") from error
+    for path in folder.glob(f"{NEW}*"):
+        if not _is_recent(path):
+            with suppress(OSError):
+                path.unlink()
     connection.execute("PRAGMA synchronous = NORMAL")
     return connection
 
@@ -131,7 +151,7 @@ def inode(folder: Path) -> int:
 def move_aside(folder: Path, damaged: int) -> None:
     """Keep one damaged file for a person to look at, unless another process has replaced it meanwhile."""
     if inode(folder) == damaged:
-        for log in _logs(folder):
+        for log in _logs(folder / FILE):
             log.unlink(missing_ok=True)
         (folder / FILE).replace(folder / DAMAGED)
 
@@ -141,7 +161,7 @@ def remove(folder: Path) -> None:
 
     What another process is making now is left to it: sqlite reports files that vanish under it as errors of the disk.
     """
-    for path in (*_logs(folder), *folder.glob("vyre-*.sqlite3*")):
+    for path in (*_logs(folder / FILE), *folder.glob("vyre-*.sqlite3*")):
         if not (path.name.startswith(NEW) and _is_recent(path)):
             path.unlink(missing_ok=True)
 
@@ -153,16 +173,16 @@ def _is_recent(path: Path) -> bool:
         return False
 
 
-def _logs(folder: Path) -> tuple[Path, ...]:
+def _logs(path: Path) -> tuple[Path, ...]:
     """The files that sqlite keeps beside its own."""
-    return tuple(folder / f"{FILE}-{kind}" for kind in ("wal", "shm", "journal"))
+    return tuple(path.with_name(f"{path.name}-{kind}") for kind in ("wal", "shm", "journal"))
 
 
 def _require_secure(folder: Path) -> bool:
     """Whether the file is there. `Insecure` if another user may write it, OSError if something else has its name."""
     require_secure_folder(folder)
     path = folder / FILE
-    for part in (*_logs(folder), path):
+    for part in (*_logs(path), path):
         try:
             status = part.lstat()
         except FileNotFoundError:
@@ -191,7 +211,8 @@ def _create(path: Path) -> None:
             if not path.exists():
                 new.replace(path)
     finally:
-        new.unlink(missing_ok=True)
+        for part in (*_logs(new), new):
+            part.unlink(missing_ok=True)
 
 
 def _read(path: Path, how: str) -> sqlite3.Connection:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import stat
 from pathlib import Path
 
@@ -17,7 +18,11 @@ ROOT = 0
 
 
 class Insecure(PermissionError):
-    """Another user may write a path, or a component of it."""
+    """Another user may write a path, or a component of it. `fix` is what makes the store usable."""
+
+    def __init__(self, reason: str, fix: str = "set VYRE_CACHE_DIR to a folder that only this user may write") -> None:
+        super().__init__(reason)
+        self.fix = fix
 
 
 def require_secure_folder(folder: Path) -> None:
@@ -65,7 +70,10 @@ def _require(path: Path, status: os.stat_result, owners: set[int], *, sticky: bo
     if sticky and status.st_mode & stat.S_ISVTX:
         return
     if status.st_mode & stat.S_IWOTH or (status.st_mode & stat.S_IWGRP and not _is_private(status.st_gid)):
-        raise Insecure(f"other users may write {path} (mode {stat.S_IMODE(status.st_mode):o})")
+        reason = f"other users may write {path} (mode {stat.S_IMODE(status.st_mode):o})"
+        if status.st_uid != os.geteuid() or status.st_mode & stat.S_ISVTX:
+            raise Insecure(reason)
+        raise Insecure(reason, f"`chmod go-w {shlex.quote(str(path))}`, or set VYRE_CACHE_DIR to another folder")
 
 
 def _is_private(group: int) -> bool:

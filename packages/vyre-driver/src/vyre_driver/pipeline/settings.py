@@ -6,7 +6,6 @@ and `VYRE_COMPILE_TIMEOUT` how far a compiler is trusted.
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from collections.abc import Mapping
@@ -18,6 +17,7 @@ from typing import TypeVar
 
 from platformdirs import user_cache_path
 
+from vyre_driver.backend.config import MAX_TIMEOUT, is_timeout
 from vyre_driver.errors import InvalidSetting
 
 MODE, FOLDER, SIZE = "VYRE_CACHE", "VYRE_CACHE_DIR", "VYRE_CACHE_SIZE"
@@ -105,15 +105,23 @@ def _seconds(text: str) -> float:
         seconds = float(text)
     except ValueError:
         seconds = 0.0
-    if not 0 < seconds < math.inf:
-        raise InvalidSetting(TIMEOUT, needed="seconds, more than 0", got=text)
+    if not is_timeout(seconds) or seconds == 0:
+        raise InvalidSetting(TIMEOUT, needed=f"seconds, more than 0 and up to {MAX_TIMEOUT}", got=text)
     return seconds
 
 
 def _size(text: str) -> int:
+    try:
+        return read_size(text)
+    except ValueError:
+        raise InvalidSetting(SIZE, needed="bytes, such as 64M", got=text) from None
+
+
+def read_size(text: str) -> int:
+    """``64M`` as bytes; `ValueError` for what is no size."""
     found = _SIZE.fullmatch(text.strip())
     if found is None:
-        raise InvalidSetting(SIZE, needed="bytes, such as 64M", got=text)
+        raise ValueError(f"{text!r} is no size")
     return int(found[1]) * _UNITS[found[2].casefold()]
 
 

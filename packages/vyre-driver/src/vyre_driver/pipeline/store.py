@@ -66,6 +66,8 @@ class DiskStore:
         self.evicted = 0
         self.refusal = ""
         """Why the store is not used, "" where it is."""
+        self.remedy = ""
+        """What makes it usable again, "" where nothing has to: it is used, or there is no file yet."""
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._process = 0
@@ -171,7 +173,7 @@ class DiskStore:
 
         nothing: list[str] = []
         findings = self._try(check, nothing)
-        return [self.refusal] if self.refusal else findings
+        return [self.refusal] if self.remedy else findings
 
     def prune(self, size: int | None = None) -> int:
         """Drop damaged entries, then the coldest until `size` bytes are held (None: the bound). How many went.
@@ -207,7 +209,7 @@ class DiskStore:
         """
         with self._lock:
             self.close()
-            self.refusal = ""
+            self.refusal = self.remedy = ""
             database.remove(self.settings.folder)
 
     # ── lifecycle ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -328,8 +330,8 @@ class DiskStore:
     def _refuse(self, error: Exception) -> None:
         self.refusal = str(error) or type(error).__name__
         self._drop_connection()
-        fix = "delete it with `vyre cache clear`, or set VYRE_CACHE_DIR to a folder that only this user may write"
-        self._complain(f"the store in {self.settings.folder} is not used: {self.refusal}. Fix: {fix}")
+        self.remedy = database.remedy(error, self.settings.folder)
+        self._complain(f"the store in {self.settings.folder} is not used: {self.refusal}. Fix: {self.remedy}")
 
     def _complain(self, text: str) -> None:
         """One line for each store of a process, whatever else goes wrong."""

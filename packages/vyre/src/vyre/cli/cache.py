@@ -11,8 +11,7 @@ import click
 
 from vyre.cli.exit import ExitCode
 from vyre.cli.outcome import JSON, Answer, readable_size, readable_time
-from vyre_driver.pipeline import database
-from vyre_driver.pipeline.settings import CacheMode, CacheSettings
+from vyre_driver.pipeline.settings import CacheMode, CacheSettings, read_size
 from vyre_driver.pipeline.store import DiskStore
 
 SHOWN = 20
@@ -45,8 +44,9 @@ def info(everything: bool, as_json: bool) -> None:
             return
         held = f"{len(entries)} entries, {readable_size(total)} of {readable_size(settings.size)}"
         answer.console.print(f"{settings.folder} ({settings.mode.value}): {held}", markup=False, soft_wrap=True)
-        if store.refusal and database.inode(settings.folder):
-            answer.console.print(f"not used: {store.refusal}", markup=False, soft_wrap=True)
+        if store.remedy:
+            line = f"not used: {store.refusal}. Fix: {store.remedy}"
+            answer.console.print(line, markup=False, soft_wrap=True)
         rows = [
             (
                 entry.kind,
@@ -68,17 +68,17 @@ def info(everything: bool, as_json: bool) -> None:
 @cache.command()
 @JSON
 def verify(as_json: bool) -> None:
-    """Verify every entry without changing anything; exit code 1 if one is damaged."""
+    """Verify every entry without changing anything; exit code 1 if one is damaged, or the cache is not used."""
     answer = Answer(as_json)
     with answer.failures(), _opened(CacheMode.READ) as store:
-        findings = store.verify() if database.inode(store.settings.folder) else []
+        findings = store.verify()
         if as_json:
             answer.json({"sound": not findings, "findings": findings})
         else:
             for finding in findings:
-                answer.console.print(finding, markup=False)
-            fix = "Fix: `vyre cache prune` drops what is damaged, `vyre cache clear` everything"
-            answer.console.print(fix if findings else "everything is sound")
+                answer.console.print(finding, markup=False, soft_wrap=True)
+            fix = store.remedy or "`vyre cache prune` drops what is damaged, `vyre cache clear` everything"
+            answer.console.print(f"Fix: {fix}" if findings else "everything is sound", markup=False, soft_wrap=True)
     raise SystemExit(int(ExitCode.FAILED if findings else ExitCode.OK))
 
 
@@ -89,7 +89,10 @@ def prune(size: str | None, as_json: bool) -> None:
     """Remove damaged entries, then the least used until the size is met."""
     answer = Answer(as_json)
     with answer.failures(), _opened(CacheMode.READ_WRITE) as store:
-        limit = None if size is None else CacheSettings.of({"VYRE_CACHE_DIR": ".", "VYRE_CACHE_SIZE": size}).size
+        try:
+            limit = None if size is None else read_size(size)
+        except ValueError:
+            raise click.BadParameter(f"--size {size!r} is no size. Fix: write bytes, such as 16M") from None
         _report(answer, store.prune(limit))
 
 
