@@ -231,6 +231,6 @@ def test_settings() -> None:
     )
     with pytest.raises(InvalidSetting, match="VYRE_COMPILE_GUARD"):
         GuardSettings.of({"VYRE_COMPILE_GUARD": "maybe"})
-    for text in ("0", "-1", "nan", "inf", "soon"):
+    for text in ("0", "-1", "nan", "inf", "soon", "1e300", "1000000001"):
         with pytest.raises(InvalidSetting, match="VYRE_COMPILE_TIMEOUT"):
             GuardSettings.of({"VYRE_COMPILE_TIMEOUT": text})

@@ -171,7 +171,7 @@ def test_what_cannot_limit_a_wait_is_refused(lazy: SimpleNamespace, timeout: Any
     empty = DispatchConfig(grid_override=(0, 1, 1))
     for config in (DispatchConfig(), empty):
         pending = lazy.backend.dispatch_async(doubling(), [A], config)
-        with pytest.raises(InvalidInput, match="argument 'timeout': got .*, expected a number of seconds from 0 to"):
+        with pytest.raises(InvalidInput, match=r"argument 'timeout': got .*, expected a number of seconds from 0 to"):
             pending.await_result(timeout)
         assert len(pending.await_result()) == 1
 

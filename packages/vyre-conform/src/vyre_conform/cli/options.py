@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,6 +25,18 @@ from vyre_foundation.errors import VyreError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+
+class Seconds(click.FloatRange):
+    """Seconds in a range. click finds nan within every range; it is refused here."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number of seconds."""
+        seconds = super().convert(value, param, ctx)
+        if math.isnan(seconds):
+            self.fail(f"{value} is not a number of seconds.", param, ctx)
+        return seconds
+
+
 IN = click.Path(path_type=Path, exists=True, dir_okay=False)
 OUT = click.Path(path_type=Path, dir_okay=False)
 
@@ -37,7 +50,7 @@ backends = click.option(
 seed = click.option("--seed", default=0, show_default=True, help="Seed of random values and random programs.")
 seconds = click.option(
     "--seconds",
-    type=click.FloatRange(min=0, max=3600, min_open=True),
+    type=Seconds(min=0, max=3600, min_open=True),
     default=60.0,
     show_default=True,
     help="Time limit of one launch, in seconds.",

@@ -63,7 +63,7 @@ def _shard(context: click.Context, option: click.Parameter, text: str) -> tuple[
     "--journal", type=options.OUT, metavar="FILE", help="Journal to write, for `report`, `certify` and --resume."
 )
 @click.option("--resume/--overwrite", default=None,
-              help="Resume the run in the journal, or replace it; by default a journal with cells is refused.")  # fmt: skip
+              help="Resume the run in the journal, or replace it. [refuse a journal with cells]")  # fmt: skip
 @click.option("--reproducers", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
               default=Path("conform-failures"), show_default=True,
               help="Folder for failing random programs.")  # fmt: skip

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from vyre.cli.given import MAX_EXTENT
 from vyre.cli.outcome import JSON, Answer, readable_size
 from vyre.cli.source import read_program, require_writable, specialized
 from vyre_driver import (
@@ -27,12 +28,13 @@ from vyre_driver.pipeline.ahead import ANY_VERSION
 @click.option("--target", metavar="TARGET", help="Target to compile for; omit it to list the targets.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
               help="Output file; by default beside the program.")  # fmt: skip
-@click.option("--workgroup", type=(int, int, int), help="Workgroup size; by default the program's.")
+@click.option("--workgroup", type=(click.IntRange(1, MAX_EXTENT),) * 3, metavar="X Y Z",
+              help="Workgroup size; by default the program's.")  # fmt: skip
 @click.option("--spec", "spec", multiple=True, metavar="NAME=VALUE",
               help="Compile a uniform of one element as a constant. Repeatable.")  # fmt: skip
 @click.option(
     "--ulp",
-    type=int,
+    type=click.IntRange(0),
     default=0,
     show_default=True,
     help="Error allowed in elementary functions, in units in the last place.",

@@ -38,7 +38,9 @@ REFERENCE_BYTES = 4 << 20
 @click.option(
     "--reference/--no-reference", default=True, show_default=True, help="Whether to run on the reference too."
 )
-@click.option("--limit", type=int, metavar="BYTES", help="Use the smallest files, up to this many bytes in total.")
+@click.option(
+    "--limit", type=click.IntRange(1), metavar="BYTES", help="Use the smallest files, up to this many bytes in total."
+)
 @click.option(
     "--picture",
     type=click.Path(dir_okay=False, path_type=Path),

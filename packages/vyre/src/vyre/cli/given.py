@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 
 from vyre.cli.plan import byte_lengths, counted
 from vyre.cli.source import named_paths, read_array, read_bytes
+from vyre_driver.backend.config import MAX_TIMEOUT
 from vyre_driver.errors import InvalidInput
 from vyre_driver.graph.nodes import BufferKind, Graph
 from vyre_driver.graph.wire import MAGIC, decode_graph
@@ -18,6 +20,24 @@ from vyre_foundation import Program
 from vyre_foundation.ir.buffer import Buffer, Memory
 from vyre_foundation.ir.shapes import LAUNCH_SHAPE
 
+
+class Seconds(click.FloatRange):
+    """Seconds above 0. click finds nan within every range; it is refused here."""
+
+    def __init__(self) -> None:
+        super().__init__(min=0, max=MAX_TIMEOUT, min_open=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number of seconds."""
+        seconds = super().convert(value, param, ctx)
+        if math.isnan(seconds):
+            self.fail(f"{value} is not a number of seconds.", param, ctx)
+        return seconds
+
+
+MAX_EXTENT = 2**32 - 1
+GRID = click.option("--grid", type=(click.IntRange(0, MAX_EXTENT),) * 3, metavar="X Y Z",
+                    help="Workgroups along x, y and z; by default inferred.")  # fmt: skip
 FILE = click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 INPUT = click.option("--input", "inputs", multiple=True, metavar="NAME=FILE",
                      help="Input: a .npy file, or raw elements. Repeatable.")  # fmt: skip

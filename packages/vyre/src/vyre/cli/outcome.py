@@ -22,6 +22,7 @@ from vyre_driver.errors import (
     BadArtifact,
     InvalidGraph,
     InvalidInput,
+    InvalidLaunch,
     InvalidSetting,
     UnknownBackend,
 )
@@ -41,7 +42,7 @@ def exit_code(error: VyreError) -> ExitCode:
             return ExitCode.UNAVAILABLE
         case InvalidProgram() | InvalidGraph() | EvaluationError():
             return ExitCode.FAILED
-        case BadArtifact() | InvalidInput() | InvalidSetting():
+        case BadArtifact() | InvalidInput() | InvalidLaunch() | InvalidSetting():
             return ExitCode.USAGE
         case BackendError():
             return ExitCode.DISPATCH

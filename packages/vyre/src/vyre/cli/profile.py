@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from vyre.cli.given import BACKEND, FILE, INPUT, LENGTH, arrays_of, arrays_of_graph, graph_in
+from vyre.cli.given import BACKEND, FILE, INPUT, LENGTH, Seconds, arrays_of, arrays_of_graph, graph_in
 from vyre.cli.outcome import JSON, Answer
 from vyre.cli.program import INVOCATIONS, SPEC, numbers
 from vyre.cli.source import read_program, require_writable, specialized
@@ -23,7 +23,7 @@ from vyre_driver.profiling import SECONDS
 @INVOCATIONS
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
               help="Write a page with bars and the roofline, which loads nothing.")  # fmt: skip
-@click.option("--seconds", type=float, default=SECONDS, show_default=True, help="How long to run.")
+@click.option("--seconds", type=Seconds(), default=SECONDS, show_default=True, help="How long to run.")
 @JSON
 def profile_command(
     file: Path,

@@ -14,9 +14,9 @@ import numpy as np
 
 import vyre_reference
 from vyre.cli.compile import load, read_compiled
-from vyre.cli.given import BACKEND, require_inputs
+from vyre.cli.given import BACKEND, GRID, MAX_EXTENT, Seconds, require_inputs
 from vyre.cli.outcome import JSON, Answer, coloured, readable_time
-from vyre.cli.plan import show_plan
+from vyre.cli.plan import MAX_DIGITS, show_plan
 from vyre.cli.source import (
     named_paths,
     read_array,
@@ -159,10 +159,10 @@ def show(
 @BACKEND
 @SPEC
 @INVOCATIONS
-@click.option("--grid", type=(int, int, int), help="Workgroups along x, y and z; by default inferred.")
+@GRID
 @click.option("--races", is_flag=True, help="Detect data races; exit code 1 if there is one.")
 @click.option("--bounds", is_flag=True, help="Show accesses out of bounds, which are defined, with their lines.")
-@click.option("--timeout", type=float, help="Seconds after which the dispatch fails.")
+@click.option("--timeout", type=Seconds(), help="Seconds after which the dispatch fails.")
 @click.option("--evidence", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
               help="Write a record of the run: device, sources, and digests of inputs and outputs.")  # fmt: skip
 @click.option("--scheduler", metavar="ADDRESS",
@@ -234,10 +234,11 @@ def numbers(text: str | None, option: str = "--invocations") -> tuple[int, ...] 
     """``640,480`` as numbers."""
     if text is None:
         return None
-    try:
-        return tuple(int(part) for part in text.split(","))
-    except ValueError:
-        raise click.BadParameter(f"{option} {text!r} is not of the form X, X,Y or X,Y,Z") from None
+    parts = text.split(",")
+    if len(parts) > 3 or not all(part.isdecimal() and len(part) <= MAX_DIGITS for part in parts):
+        problem = f"{option} {text!r} is not of the form X, X,Y or X,Y,Z"
+        raise click.BadParameter(f"{problem}. Fix: write one to three numbers")
+    return tuple(int(part) for part in parts)
 
 
 def extents(texts: Iterable[str]) -> list[tuple[int, int, int]]:
@@ -245,8 +246,8 @@ def extents(texts: Iterable[str]) -> list[tuple[int, int, int]]:
     found = []
     for text in texts:
         size = numbers(text, "--workgroup-size") or ()
-        if not 1 <= len(size) <= 3 or min(size) < 1:
-            fix = "write one to three numbers of at least 1"
+        if not all(1 <= number <= MAX_EXTENT for number in size):
+            fix = f"write one to three numbers in 1 … {MAX_EXTENT}"
             raise click.BadParameter(f"--workgroup-size {text!r} is no size. Fix: {fix}")
         x, y, z = (*size, 1, 1)[:3]
         found.append((x, y, z))

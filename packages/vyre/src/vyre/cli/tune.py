@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from vyre.cli.given import require_inputs
+from vyre.cli.given import GRID, require_inputs
 from vyre.cli.outcome import JSON, Answer, readable_time
 from vyre.cli.program import FILE, INPUTS, INVOCATIONS, extents, numbers
 from vyre.cli.source import named_paths, read_array, read_program
@@ -27,7 +27,7 @@ HEAD = ("launch", "time", "samples", "verdict")
     "--backend", "backends", multiple=True, metavar="ID", help="Backend to tune for; by default all. Repeatable."
 )
 @INVOCATIONS
-@click.option("--grid", type=(int, int, int), help="Workgroups along x, y and z; by default inferred.")
+@GRID
 @click.option("--workgroup-size", "sizes", multiple=True, metavar="X[,Y[,Z]]",
               help="Size to try although nothing proves that it does not matter. Repeatable.")  # fmt: skip
 @JSON
