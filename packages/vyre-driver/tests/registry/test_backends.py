@@ -17,6 +17,7 @@ from vyre_driver.registry.discovery import GROUP
 from vyre_driver.testing.mock import MockBackend
 from vyre_driver.testing.registration import registered
 from vyre_foundation.ops import OPS, Tier
+from vyre_foundation.plugins import disabled_plugins
 
 Install = Callable[..., None]
 REAL = sorted(entry.name for entry in entry_points(group=GROUP))
@@ -27,6 +28,7 @@ REAL = sorted(entry.name for entry in entry_points(group=GROUP))
 def _fresh_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Only what a test installs: the backends that happen to be beside us are disabled, or looked past."""
     monkeypatch.setenv("VYRE_DISABLE_PLUGINS", "all")
+    monkeypatch.setattr(backends, "disabled_plugins", lambda group: ())
     backends.refresh()
     yield
     backends.refresh()
@@ -317,3 +319,18 @@ def test_listing_backends_loads_no_device_library() -> None:
     """
     ran = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True, capture_output=True, text=True)
     assert not {"pyopencl", "cupy", "cuda", "pocl", "wgpu"} & set(ran.stdout.split())
+
+
+@pytest.mark.skipif(not REAL, reason="no backend is installed beside this layer")
+def test_the_variable_that_disables_backends_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backends, "disabled_plugins", disabled_plugins)
+    with pytest.raises(BackendUnavailable) as none_left:
+        backends.acquire_preferred_dispatch_backend()
+    assert f"VYRE_DISABLE_PLUGINS disables {', '.join(REAL)}" in none_left.value.message
+    assert none_left.value.fix.startswith("unset VYRE_DISABLE_PLUGINS, or install")
+    for value in ("all", ",".join(REAL)):
+        monkeypatch.setenv("VYRE_DISABLE_PLUGINS", value)
+        with pytest.raises(UnknownBackend, match="Fix: VYRE_DISABLE_PLUGINS disables it: take it out"):
+            backends.acquire(REAL[0])
+    with pytest.raises(UnknownBackend, match="Fix: install a backend"):
+        backends.acquire("another")

@@ -25,6 +25,12 @@ def plugins(group: str) -> list[EntryPoint]:
     return sorted(found, key=lambda entry: (entry.name, distribution_name(entry), entry.value))
 
 
+def disabled_plugins(group: str) -> tuple[str, ...]:
+    """The names of the installed plugins of a group that `VYRE_DISABLE_PLUGINS` disables."""
+    enabled = {entry.name for entry in plugins(group)}
+    return tuple(sorted({entry.name for entry in metadata.entry_points(group=group)} - enabled))
+
+
 def distribution_name(entry: EntryPoint) -> str:
     """The name of the distribution that announces an entry point."""
     return entry.dist.name if entry.dist else "an unknown distribution"

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.registration import Availability, BackendRegistration, Selection
 from vyre_driver.errors import BackendError, BackendUnavailable, DuplicateBackend, InvalidLaunch, UnknownBackend
-from vyre_driver.registry.discovery import BackendOrigin, BackendProblem, Discovery, discover
+from vyre_driver.registry.discovery import GROUP, BackendOrigin, BackendProblem, Discovery, discover
 from vyre_driver.registry.known import INSTALL_HINTS, install_hint
+from vyre_foundation.plugins import DISABLE, disabled_plugins
 
 
 @dataclass(slots=True)
@@ -92,6 +93,8 @@ def registration_of(id: str) -> BackendRegistration:
         if problem.id == id:
             raise BackendUnavailable(id, problem.reason, fix=problem.fix, where=problem.distribution)
     ids = tuple(sorted(known))
+    if id in disabled_plugins(GROUP):
+        raise UnknownBackend(id, ids, fix=f"{DISABLE} disables it: take it out, or unset that variable")
     raise UnknownBackend(id, ids, fix=install_hint(id, ids))
 
 
@@ -148,6 +151,8 @@ def acquire_preferred_dispatch_backend() -> VyreBackend:
         except BackendError as error:
             tried.append(f"{registration.id}: {error.message} ({error.fix})")
     tried.extend(f"{problem.id}: {problem.reason} ({problem.fix})" for problem in backend_problems())
+    if disabled := disabled_plugins(GROUP):
+        tried.append(f"{DISABLE} disables {', '.join(disabled)}")
     raise BackendUnavailable("preferred", _none_available(tried), fix=_remedy())
 
 
@@ -192,5 +197,6 @@ def _none_available(tried: list[str]) -> str:
 def _remedy() -> str:
     commands = "; ".join(f"{id}: {command}" for id, command in INSTALL_HINTS.items())
     by_name = [r.id for r in registered_backends() if r.selection is Selection.BY_NAME]
+    enable = f"unset {DISABLE}, or " if disabled_plugins(GROUP) else ""
     name_one = f", or name one that never stands in by itself: acquire({by_name[0]!r})" if by_name else ""
-    return f"install or repair a backend ({commands}){name_one}"
+    return f"{enable}install or repair a backend ({commands}){name_one}"
