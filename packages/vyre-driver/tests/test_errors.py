@@ -70,6 +70,8 @@ CATALOGUE = [
     (1024, errors.InvalidGraph("g", [FINDING]),
      "graph 'g': not valid, 1 finding\nV001 body[0]: the name is taken. Fix: rename it"),
     (1025, errors.LaunchCancelled("g"), "the launch of graph 'g' was cancelled. Fix: launch the graph again"),
+    (1026, errors.MissingExtra("otel", "opentelemetry"),
+     "the package 'opentelemetry' is not installed. Fix: pip install 'vyre-driver[otel]'"),
 ]
 # fmt: on
 

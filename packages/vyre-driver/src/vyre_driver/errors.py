@@ -408,3 +408,14 @@ class LaunchCancelled(BackendError):
 
     def __init__(self, graph: str, *, fix: str = "", where: str = "") -> None:
         super().__init__(f"the launch of graph {graph!r} was cancelled", fix=fix, where=where, graph=graph)
+
+
+class MissingExtra(BackendError, ModuleNotFoundError):
+    """A module needs a package that an extra of vyre-driver installs."""
+
+    number = 1026
+    remedy = "install the extra"
+
+    def __init__(self, extra: str, module: str, *, fix: str = "", where: str = "") -> None:
+        message, fix = f"the package {module!r} is not installed", fix or f"pip install 'vyre-driver[{extra}]'"
+        super().__init__(message, fix=fix, where=where, extra=extra, module=module)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
+
 import numpy as np
 import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
-from vyre_driver.errors import DeviceLost
+from vyre_driver.errors import DeviceLost, InvalidInput, MissingExtra
 from vyre_driver.graph.record import GraphRecorder
 from vyre_driver.observe.prometheus import BackendMetrics
 from vyre_driver.schedule.compiled import compile_graph
@@ -72,3 +75,24 @@ def test_launches_of_graphs_are_timed(metrics, backend) -> None:
         for _ in range(2):
             assert run.run(x=np.arange(6, dtype=np.uint32))["y"].tolist() == [0, 2, 4, 6, 8, 10]
     assert samples(metrics)["vyre_driver_call_seconds_count", "full", "graph", "ok"] == 2
+
+
+def test_a_registry_has_one_of_them(metrics) -> None:
+    with pytest.raises(InvalidInput, match=r"argument 'registry'.*Fix: watch all backends with one BackendMetrics"):
+        BackendMetrics(metrics._registry)
+
+
+@pytest.mark.parametrize(
+    ("module", "package", "extra"),
+    [("prometheus", "prometheus_client", "prometheus"), ("spans", "opentelemetry", "otel")],
+)
+def test_a_missing_package_is_named_with_its_extra(
+    module: str, package: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [*sys.modules]:
+        if name.partition(".")[0] == package or name == f"vyre_driver.observe.{module}":
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingExtra, match=rf"pip install 'vyre-driver\[{extra}\]'") as caught:
+        import_module(f"vyre_driver.observe.{module}")
+    assert isinstance(caught.value, ModuleNotFoundError)

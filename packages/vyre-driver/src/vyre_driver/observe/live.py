@@ -20,7 +20,7 @@ from vyre_driver import observe
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.delegate import DelegatingBackend, innermost
-from vyre_driver.errors import BackendUnavailable, InvalidLaunch, InvalidSetting
+from vyre_driver.errors import BackendUnavailable, InvalidLaunch, InvalidSetting, MissingExtra
 from vyre_driver.observe.calls import observed
 from vyre_driver.observe.log import log_calls
 from vyre_driver.observe.trace import Trace, process_trace, trace_calls, trace_file
@@ -259,7 +259,7 @@ def _observed(backend: VyreBackend, text: str) -> VyreBackend:
 def _spans() -> Observer:
     try:
         from vyre_driver.observe.spans import span_calls
-    except ModuleNotFoundError as error:
-        fix = "pip install 'vyre-driver[otel]'"
-        raise InvalidSetting(OBSERVE, needed="spans only with OpenTelemetry", got="spans", fix=fix) from error
+    except MissingExtra as error:
+        needed = "spans only with OpenTelemetry"
+        raise InvalidSetting(OBSERVE, needed=needed, got="spans", fix=error.fix) from error
     return span_calls()

@@ -12,12 +12,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from prometheus_client import REGISTRY, CollectorRegistry, Histogram, generate_latest
-from prometheus_client.core import CounterMetricFamily, Metric
-from prometheus_client.registry import Collector
-
 from vyre_driver.backend.contract import VyreBackend
+from vyre_driver.errors import InvalidInput, MissingExtra
 from vyre_driver.observe.calls import CallRecord, observed
+
+try:
+    from prometheus_client import REGISTRY, CollectorRegistry, Histogram, generate_latest
+    from prometheus_client.core import CounterMetricFamily, Metric
+    from prometheus_client.registry import Collector
+except ModuleNotFoundError as error:
+    raise MissingExtra("prometheus", error.name or "prometheus_client") from error
 
 PREFIX = "vyre_driver"
 BUCKETS = (1e-6, 5e-6, 1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3, 1e-2, 5e-2, 0.1, 0.5, 1.0, 5.0, 30.0)
@@ -41,18 +45,26 @@ _FAMILIES = {
 
 
 class BackendMetrics(Collector):
-    """The counts of the backends that it watches, and the seconds that their calls took."""
+    """The counts of the backends that it watches, and the seconds that their calls took.
+
+    A registry has one: `InvalidInput` for a second.
+    """
 
     def __init__(self, registry: CollectorRegistry = REGISTRY) -> None:
         self._backends: list[VyreBackend] = []
         self._registry = registry
-        self._seconds = Histogram(
-            f"{PREFIX}_call_seconds",
-            "What a call of a backend took, on the host's clock.",
-            ("backend", "kind", "outcome"),
-            buckets=BUCKETS,
-            registry=registry,
-        )
+        try:
+            self._seconds = Histogram(
+                f"{PREFIX}_call_seconds",
+                "What a call of a backend took, on the host's clock.",
+                ("backend", "kind", "outcome"),
+                buckets=BUCKETS,
+                registry=registry,
+            )
+        except ValueError as error:
+            fix = "watch all backends with one BackendMetrics, or pass a CollectorRegistry of its own"
+            needed, got = "a registry without these metrics", "one that has them"
+            raise InvalidInput("registry", needed=needed, got=got, fix=fix) from error
         registry.register(self)
 
     def watch(self, backend: VyreBackend) -> VyreBackend:

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-from opentelemetry import trace
-
+from vyre_driver.errors import MissingExtra
 from vyre_driver.observe.calls import CallRecord, Observer
 from vyre_foundation.errors import VyreError
+
+try:
+    from opentelemetry import trace
+except ModuleNotFoundError as error:
+    raise MissingExtra("otel", error.name or "opentelemetry") from error
 
 
 def span_calls(tracer: trace.Tracer | None = None) -> Observer:
