@@ -10,7 +10,7 @@ from platformdirs import user_cache_path
 
 from vyre_driver.errors import InvalidSetting
 from vyre_driver.pipeline.entry import EntryIdentity, PayloadKind
-from vyre_driver.pipeline.settings import DEFAULT_SIZE, CacheMode, CacheSettings
+from vyre_driver.pipeline.settings import DEFAULT_SIZE, CacheMode, CacheSettings, flag
 from vyre_driver.pipeline.store import DiskStore
 
 
@@ -105,3 +105,11 @@ def test_what_means_nothing_is_refused(variable: str, value: str, message: str) 
     with pytest.raises(InvalidSetting) as error:
         CacheSettings.of({"VYRE_CACHE_DIR": "/there", variable: value})
     assert str(error.value).startswith(message)
+
+
+def test_a_flag_is_0_or_1() -> None:
+    assert [flag("VYRE_VERIFY", {"VYRE_VERIFY": text}) for text in ("1", "0", "")] == [True, False, False]
+    assert not flag("VYRE_VERIFY", {})
+    for text in ("2", "yes", "true", " "):
+        with pytest.raises(InvalidSetting, match=r"VYRE_VERIFY: got .*, expected 0 or 1"):
+            flag("VYRE_VERIFY", {"VYRE_VERIFY": text})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -18,6 +17,7 @@ from vyre_driver.legalization.forms.forms import Forms
 from vyre_driver.legalization.lowered import Lowered
 from vyre_driver.legalization.ranges import Ranges
 from vyre_driver.legalization.target import Target
+from vyre_driver.pipeline.settings import flag
 from vyre_driver.plan.binding import BindingPlan, binding_plans_share_layout
 from vyre_driver.policy.groups import arrange
 from vyre_foundation.ir.interrupt import interruptible
@@ -44,7 +44,7 @@ def lowered_for(
     `watch` is called after each pass, `stage` gives a context for each part of the work. Raises `DispatchTimeout` if
     `deadline` passes meanwhile.
     """
-    verifies = os.environ.get(VERIFY) == "1"
+    verifies = flag(VERIFY)
 
     def check() -> None:
         if deadline is not None:

@@ -93,6 +93,14 @@ class GuardSettings:
         return self.mode is GuardMode.ALWAYS or (self.mode is GuardMode.AUTO and was_fatal)
 
 
+def flag(variable: str, environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether a variable is 1, not 0; `InvalidSetting` for another value. An empty one is as none."""
+    text = environment.get(variable) or "0"
+    if text not in ("0", "1"):
+        raise InvalidSetting(variable, needed="0 or 1", got=text)
+    return text == "1"
+
+
 def _one_of(modes: type[ModeT], variable: str, text: str) -> ModeT:
     try:
         return modes(text.strip().casefold())

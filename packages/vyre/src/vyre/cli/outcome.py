@@ -27,6 +27,7 @@ from vyre_driver.errors import (
     UnknownBackend,
 )
 from vyre_driver.observe.diagnostics import Diagnostic, FragmentKind, Severity, Source, diagnose, parts, summary
+from vyre_driver.pipeline.settings import flag
 from vyre_foundation.errors import VyreError
 from vyre_foundation.validate.facts import InvalidProgram
 from vyre_reference.errors import EvaluationError
@@ -120,6 +121,7 @@ class Answer:
         `VYRE_DEBUG=1` shows their traceback too.
         """
         try:
+            flag("VYRE_DEBUG")
             yield
         except BrokenPipeError:  # the reader of the output has seen enough
             raise
@@ -138,7 +140,7 @@ class Answer:
             raise SystemExit(int(ExitCode.USAGE)) from None
 
     def _trace(self) -> None:
-        if os.environ.get("VYRE_DEBUG"):
+        if os.environ.get("VYRE_DEBUG") == "1":
             self.errors.print_exception()
 
     def progress(self) -> AbstractContextManager[None]:
