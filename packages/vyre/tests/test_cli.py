@@ -711,6 +711,33 @@ def test_invocations_cover_an_image_and_the_output_has_its_shape(tmp_path: Path)
     assert invoke(*given, "--invocations", f"5,{2**60}").exit_code == 2
 
 
+def test_a_compiled_program_is_named_where_a_program_is_expected(tmp_path: Path) -> None:
+    (tmp_path / "rows.vyrec").write_bytes(b"VYRE\0C1\n" + bytes(100))
+    for command in ("validate", "show", "explain", "tune", "profile"):
+        result = invoke(command, tmp_path / "rows.vyrec")
+        assert result.exit_code == 2
+        assert "is a compiled program, which `vyre compile` wrote. Fix: name the program" in " ".join(
+            result.stderr.replace("│", "").split()
+        )
+
+
+def test_messages_about_files_name_the_option_the_file_and_the_reason(xor: Path, arrays: tuple[Path, Path]) -> None:
+    a, b = arrays
+    result = invoke("run", xor, "--input", "a=/dev/zero", "--input", f"b={b}", "--backend", "reference")
+    assert (result.exit_code, "--input a: /dev/zero is no regular file" in result.stderr) == (2, True)
+    given = ("run", xor, "--input", f"a={a}", "--input", f"b={b}", "--backend", "reference")
+    for option in ("--output", "--evidence", "--trace"):
+        result = invoke(*given, option, "/dev/full")
+        assert result.exit_code == 2, result.output
+        assert f"{option}: /dev/full cannot be written: No space left on device. Fix: " in result.stderr
+
+
+def test_a_flag_of_the_environment_is_0_or_1(xor: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VYRE_DEBUG", "7")
+    result = invoke("validate", xor)
+    assert (result.exit_code, "got '7', expected 0 or 1" in result.stderr) == (2, True)
+
+
 NUMBERS = {
     "run": {
         "--timeout": ("0", "-1", "nan", "inf", "1e10", "soon"),

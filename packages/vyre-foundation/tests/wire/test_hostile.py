@@ -252,3 +252,8 @@ def test_every_class_of_error_is_met() -> None:
     met |= {BadMagic, UnsupportedVersion, DigestMismatch, TrailingBytes, NestingTooDeep, Unencodable}
     assert met == set(WireError.__subclasses__())
     assert len({error.code for error in (VyreError, WireError, *met)}) == len(met) + 2
+
+
+def test_the_bytes_of_a_compiled_program_are_named() -> None:
+    with pytest.raises(BadMagic, match="these are the bytes of a compiled program"):
+        decode(b"VYRE\0C1\n" + bytes(100))

@@ -65,6 +65,13 @@ def check_header(data: bytes) -> int:
             where=f"offset {len(data)}",
             offset=len(data),
         )
+    if data[4:6] == b"\0C":
+        raise BadMagic(
+            f"got {data[:6]!r}, expected {f.MAGIC!r} and a version: these are the bytes of a compiled program",
+            fix="give the bytes of `encode`",
+            where="offset 4",
+            offset=4,
+        )
     version = int.from_bytes(data[4:6], "little")
     if version != f.VERSION:
         raise UnsupportedVersion(

@@ -8,7 +8,7 @@ import click
 
 from vyre.cli.given import MAX_EXTENT
 from vyre.cli.outcome import JSON, Answer, readable_size
-from vyre.cli.source import read_program, require_writable, specialized
+from vyre.cli.source import read_program, require_writable, specialized, writing
 from vyre_driver import (
     CompiledProgram,
     DispatchConfig,
@@ -68,7 +68,8 @@ def compile_command(
         written = output or file.with_suffix(suffixes[target])
         require_writable(written, "--output")
         data = emit_aot_target(target, program, DispatchConfig(workgroup_override=workgroup, ulp_budget=ulp))
-        written.write_bytes(data)
+        with writing(written, "--output"):
+            written.write_bytes(data)
         if as_json:
             answer.json({"target": target, "file": str(written), "bytes": len(data)})
         else:

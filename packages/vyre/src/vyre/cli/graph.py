@@ -10,7 +10,15 @@ import click
 
 from vyre.cli.given import BACKEND
 from vyre.cli.outcome import JSON, Answer, readable_size, readable_time
-from vyre.cli.source import named_paths, read_array, read_bytes, require_distinct, require_writable, write_array
+from vyre.cli.source import (
+    named_paths,
+    read_array,
+    read_bytes,
+    require_distinct,
+    require_writable,
+    write_array,
+    writing,
+)
 from vyre.cli.trace import TRACE, tracing
 from vyre.execution import backend_for
 from vyre_driver.graph.nodes import BufferKind, Graph
@@ -129,7 +137,8 @@ def run(
             results = compiled.run(arrays)
             seconds = time.perf_counter() - started
             for name, path in targets.items():
-                write_array(path, results[name])
+                with writing(path, "--output"):
+                    write_array(path, results[name])
             if as_json:
                 ran = {"backend": compiled.backend.id(), "executor": compiled.executor, "seconds": seconds}
                 lengths = {name: len(array) for name, array in results.items()}

@@ -9,7 +9,7 @@ import click
 from vyre.cli.given import BACKEND, FILE, INPUT, LENGTH, Seconds, arrays_of, arrays_of_graph, graph_in
 from vyre.cli.outcome import JSON, Answer
 from vyre.cli.program import INVOCATIONS, SPEC, numbers
-from vyre.cli.source import read_program, require_writable, specialized
+from vyre.cli.source import read_program, require_writable, specialized, writing
 from vyre.profiles import profile as profile_now
 from vyre_driver.profiling import SECONDS
 
@@ -54,7 +54,8 @@ def profile_command(
             arrays = arrays_of(program, inputs, lengths)
             found = profile_now(program, arrays, backend=backend, invocations=numbers(invocations), seconds=seconds)
         if html is not None:
-            html.write_text(found.to_html(), "utf-8")
+            with writing(html, "--html"):
+                html.write_text(found.to_html(), "utf-8")
         if as_json:
             answer.json(found.to_json())
         else:

@@ -25,6 +25,7 @@ from vyre.cli.source import (
     require_writable,
     specialized,
     write_array,
+    writing,
 )
 from vyre.cli.trace import TRACE, tracing
 from vyre.execution import backend_for, checked, launch_of
@@ -315,7 +316,8 @@ def _finish(
     """Write and report what a run gave."""
     seconds = time.perf_counter() - started
     for name, path in targets.items():
-        write_array(path, results[name])
+        with writing(path, "--output"):
+            write_array(path, results[name])
     _report_run(answer, backend, seconds, results, targets, notes)
 
 
@@ -342,7 +344,8 @@ def _dispatch_with_evidence(
     result = device.dispatch_borrowed_timed(program, given, config)
     counters = counted(before, device.backend_metric_snapshot())
     bundle = EvidenceBundle.of_dispatch(device, program, given, config, result, counters=counters)
-    file.write_text(bundle.to_json(), "utf-8")
+    with writing(file, "--evidence"):
+        file.write_text(bundle.to_json(), "utf-8")
     pairs = zip(program.outputs, result.outputs, strict=True)
     return {buffer.name: np.frombuffer(view, buffer.dtype.numpy) for buffer, view in pairs}
 

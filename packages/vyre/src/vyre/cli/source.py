@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -13,7 +14,9 @@ import numpy.typing as npt
 
 from vyre.cli.outcome import Answer
 from vyre_driver import SpecMap, specialize
+from vyre_driver.graph.wire import MAGIC as GRAPH
 from vyre_driver.observe.diagnostics import Source, of_migration
+from vyre_driver.pipeline.ahead import ANY_VERSION
 from vyre_foundation import Program, decode, parse, print_program
 from vyre_foundation.discovery.migration import migrate
 from vyre_foundation.dtype import DType
@@ -41,6 +44,12 @@ def read_program(path: Path, answer: Answer) -> Program:
     """
     data = read_bytes(path)
     refuse_python(path, data)
+    if data.startswith(ANY_VERSION):
+        what = f"{path} is a compiled program, which `vyre compile` wrote"
+        fix = "name the program that it was made from; `vyre run` runs the compiled one"
+        raise click.BadParameter(f"{what}. Fix: {fix}")
+    if data.startswith(GRAPH):
+        raise click.BadParameter(f"{path} is a graph. Fix: name a program; `vyre graph` takes graphs")
     if data.startswith(MAGIC):
         program = decode(data)
         answer.source = lambda: Source(f"{path} (as text)", print_program(program))
@@ -108,7 +117,8 @@ def named_paths(pairs: Iterable[str], option: str) -> dict[str, Path]:
 def read_array(types: Mapping[str, DType], name: str, path: Path) -> npt.NDArray[np.generic]:
     """A ``.npy`` file as it is; any other, but a ``.npz``, as raw little-endian elements of the input's type."""
     if not path.is_file():
-        raise click.BadParameter(f"--input {name}: there is no file {path}. Fix: name a file that exists")
+        problem = f"{path} is no regular file" if path.exists() else f"there is no file {path}"
+        raise click.BadParameter(f"--input {name}: {problem}. Fix: name a file that holds the array")
     if name not in types:
         known = ", ".join(types) or "none"
         raise click.BadParameter(f"there is no input {name!r}, only {known}. Fix: name one of them")
@@ -147,6 +157,16 @@ def require_writable(path: Path, option: str) -> None:
         raise click.BadParameter(f"{option}: there is no folder {path.parent}. Fix: make it, or name another file")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise click.BadParameter(f"{option}: {path} cannot be written. Fix: name another file")
+
+
+@contextmanager
+def writing(path: Path, option: str) -> Iterator[None]:
+    """Name the option and the file where writing fails, such as on a full disk."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise click.BadParameter(f"{option}: {path} cannot be written: {reason}. Fix: name another file") from None
 
 
 def require_distinct(paths: Mapping[str, Path], option: str) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from vyre.cli.source import writing
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.observe.live import traced
 from vyre_driver.observe.trace import Trace
@@ -27,4 +28,5 @@ def tracing(backend: VyreBackend, file: Path | None) -> Iterator[VyreBackend]:
     try:
         yield traced_backend
     finally:
-        trace.write(file)
+        with writing(file, "--trace"):
+            trace.write(file)
