@@ -85,7 +85,7 @@ class Device:
         self._reclaim = reclaim
         self.residents = Residents(self.profile.backend, weakref.proxy(self))
         self._live: dict[int, Entry] = {}
-        """The ledger. It keeps no allocations: an interrupt may come before whoever asks for one has it."""
+        """The ledger. It keeps no allocations: an interrupt may come before the caller that asks for one has it."""
         self._shared: set[int] = set()
         self.abandoned: deque[Entry] = deque()
         self.dropped = self.residents.dropped
