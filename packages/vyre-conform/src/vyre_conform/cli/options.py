@@ -26,7 +26,7 @@ from vyre_foundation.errors import VyreError
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Seconds(click.FloatRange):
+class LaunchSeconds(click.FloatRange):
     """Seconds in a range. click finds nan within every range; it is refused here."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -50,7 +50,7 @@ backends = click.option(
 seed = click.option("--seed", default=0, show_default=True, help="Seed of random values and random programs.")
 seconds = click.option(
     "--seconds",
-    type=Seconds(min=0, max=3600, min_open=True),
+    type=LaunchSeconds(min=0, max=3600, min_open=True),
     default=60.0,
     show_default=True,
     help="Time limit of one launch, in seconds.",

@@ -202,7 +202,8 @@ class BackendContract(ABC):
                 for _ in range(3):
                     with suppress(DispatchTimeout):
                         pending.await_result(timeout)
-                for wrong in (-1, math.nan, math.inf, "1", True):
+                wrongs: tuple[Any, ...] = (-1, math.nan, math.inf, "1", True)
+                for wrong in wrongs:
                     refused(InvalidInput, partial(pending.await_result, wrong))
                 x, _ = pending.await_result()
                 assert bytes(x) == (witness.inputs["x"] + 250).tobytes()
