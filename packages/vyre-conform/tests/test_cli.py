@@ -128,6 +128,22 @@ def test_wrong_usage_is_status_2(words: tuple[str, ...]) -> None:
     assert "Fix:" in result.output
 
 
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        *(("--seconds", value) for value in ("nan", "inf", "0", "-1", "3601", "soon")),
+        *(("--repeats", value) for value in ("0", "nan")),
+        *(("--jobs", value) for value in ("0", "1.5")),
+        ("--fuzz", "-1"),
+        *(("--shard", value) for value in ("0/1", "2/1", "1", f"1/{'9' * 5000}")),
+    ],
+)
+def test_a_wrong_number_is_an_error_of_its_option(option: str, value: str) -> None:
+    result = call("run", "--backend", "reference", "--cases", "traps:one", option, value)
+    assert result.exit_code == 2
+    assert option in result.output
+
+
 def test_replay_judges_a_file_again(tmp_path: Path) -> None:
     file = tmp_path / "one.vyre"
     file.write_text(format_launch(random_spec("narrow", 4).case().launch, "one"), "utf-8")

@@ -29,12 +29,14 @@ from vyre_conform.worker import NamedBy, Worker
 from vyre_driver.errors import BackendUnavailable
 from vyre_driver.registry.backends import availability, backend_problems, registered_backends
 
+MAX_SHARD = 30
+"""Characters; Python reads no numbers of thousands of digits."""
 SIZES = click.Choice([size.name.lower() for size in Size])
 
 
 def _shard(context: click.Context, option: click.Parameter, text: str) -> tuple[int, int]:
     part, _, parts = text.partition("/")
-    if not (part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
+    if not (part.isdecimal() and parts.isdecimal() and len(text) <= MAX_SHARD and 1 <= int(part) <= int(parts)):
         raise click.BadParameter("Fix: write PART/PARTS, as in 2/3")
     return int(part), int(parts)
 
