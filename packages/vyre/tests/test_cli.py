@@ -721,6 +721,7 @@ def test_a_compiled_program_is_named_where_a_program_is_expected(tmp_path: Path)
         )
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device without space")
 def test_messages_about_files_name_the_option_the_file_and_the_reason(xor: Path, arrays: tuple[Path, Path]) -> None:
     a, b = arrays
     result = invoke("run", xor, "--input", "a=/dev/zero", "--input", f"b={b}", "--backend", "reference")
