@@ -10,6 +10,8 @@ from hypothesis import given, settings, strategies as st
 import vyre_algorithms as va
 from vyre_algorithms.monoids import reduction_of
 from vyre_algorithms.tree import column_program
+from vyre_driver import backend_for
+from vyre_driver.arrays.make import array as array_on
 from vyre_driver.errors import InvalidInput
 from vyre_foundation.dtype import f32
 from vyre_foundation.ir.stmt import For
@@ -199,6 +201,19 @@ def test_out_and_dtype():
     same(out, np.array([tree(row) for row in x]))
     same(va.sum(x[0], dtype=np.float64), tree(x[0].astype("f8")))
     same(va.sum(np.full(300, 255, "u1"), dtype=np.uint8), np.uint8(300 * 255 % 256))
+
+
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("shape", [(), (1,), (5,), (0,), (2, 3)])
+def test_no_axes_leave_every_element(backend, shape, keepdims):
+    x = np.arange(np.prod(shape, dtype=int), dtype="f4").reshape(shape)
+    for name in ("sum", "prod", "mean", "min", "max", "any", "all"):
+        found = getattr(va, name)(x, axis=(), keepdims=keepdims, backend=backend)
+        same(found, getattr(np, name)(x, axis=(), keepdims=keepdims))
+    for name in ("argmin", "argmax"):
+        same(getattr(va, name)(x, axis=(), keepdims=keepdims, backend=backend), np.zeros(shape, np.int64))
+    on_device = array_on(backend_for(backend), x)
+    same(va.sum(on_device, axis=(), keepdims=keepdims).numpy(), x)
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def sum(
 
     Args:
         x: An array of any type. Integers wrap.
-        axis: An axis, several, or None for all elements as one sequence.
+        axis: An axis, several, or None for all elements as one sequence. The empty tuple reduces nothing.
         dtype: The type of the result, in which elements are added. By default i64 for bools and signed integers, u64
             for unsigned ones, and the array's own for floats; f16 and bf16 are added in f32 and rounded once.
         keepdims: Whether the axes stay, with one element.
@@ -313,7 +313,7 @@ def _reduced(
 ) -> Array:
     array = array_of(x)
     axes, whole = axes_of(axis, array.ndim), array.shape
-    if len(axes) == array.ndim or array.ndim == 1:
+    if len(axes) == array.ndim:
         sequence = contiguous(array).reshape(-1)
         if sequence.size:
             kind, mean = _kind(operation, type_of(array), result, sequence.size)
