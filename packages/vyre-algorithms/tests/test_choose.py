@@ -67,6 +67,41 @@ def test_zeros_and_nans():
     same(va.compact(payload, np.ones(3, bool), backend="cpu").view("u4"), payload.view("u4"))
 
 
+class WithoutHash:
+    __hash__ = None
+
+    def __call__(self, v):
+        return v > 0
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 5, 4096, 9000])
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda v: v, "got one that gives f32, expected a function that gives a bool"),
+        (lambda v: 1, "got one that gives int, expected a function that gives a bool"),
+        (lambda a, b, c: a > b, r"got one of other arguments: \(a, b, c\), expected a function of"),
+        (WithoutHash(), "got a WithoutHash, which has no hash, expected a function of values"),
+    ],
+)
+def test_functions_that_give_no_bool_are_refused_for_every_length(size, function, message):
+    x = np.arange(size, dtype="f4")
+    with pytest.raises(InvalidInput, match=rf"'predicate': {message}.*Fix: pass lambda v: v > 0"):
+        va.select(x, function)
+    if message.startswith("got one that gives"):
+        before = {"f32": lambda a, b: a, "int": lambda a, b: 1}[message.split()[4].strip(",")]
+    else:
+        before = function
+    with pytest.raises(InvalidInput, match=rf"'before': {message}.*Fix: pass lambda a, b: a < b"):
+        va.sort(x, before=before)
+
+
+def test_a_predicate_may_be_a_bool_of_python():
+    x = data("f4", 5000)
+    same(va.select(x, lambda v: True), x)
+    same(va.select(x[:7], lambda v: False), x[:0])
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

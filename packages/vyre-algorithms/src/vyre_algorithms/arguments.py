@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+from inspect import signature
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,9 +14,9 @@ import numpy.typing as npt
 from vyre_driver import DeviceArray, VyreBackend
 from vyre_driver.errors import InvalidInput
 from vyre_driver.graph.recorded import RecordedRange
-from vyre_foundation import BuildError, DType
+from vyre_foundation import BuildError, DType, Value, constant
 from vyre_foundation.build.arguments import dtype_of, shown
-from vyre_foundation.dtype import DTYPES, bf16
+from vyre_foundation.dtype import DTYPES, bf16, bool_
 
 HostArray: TypeAlias = npt.NDArray[Any]
 Array: TypeAlias = Any
@@ -150,9 +151,38 @@ def count(given: object, name: str, most: int = MOST) -> int:
 
 
 def function(given: object, name: str, example: str) -> None:
-    """Refuse what cannot be called; `example` shows what can."""
+    """Refuse what cannot be called, and what no cache of programs can hold; `example` shows what can."""
     if not callable(given):
         raise InvalidInput(name, needed="a function of values", got=type(given).__name__, fix=f"pass {example}")
+    try:
+        hash(given)
+    except TypeError:
+        got = f"a {type(given).__name__}, which has no hash"
+        raise InvalidInput(name, needed="a function of values", got=got, fix=f"pass {example}") from None
+
+
+def called(given: Callable[..., Any], name: str, example: str, *values: object) -> Any:
+    """What a function of the caller gives for values; it is refused if it takes another number of them."""
+    try:
+        signature(given).bind(*values)
+    except ValueError:  # a function of C without a signature
+        pass
+    except TypeError:
+        needed = f"a function of {len(values)} value{'s' * (len(values) > 1)}"
+        got = f"one of other arguments: {signature(given)}"
+        raise InvalidInput(name, needed=needed, got=got, fix=f"pass {example}") from None
+    return given(*values)
+
+
+def condition(given: Callable[..., Any], name: str, example: str, *values: object) -> Value:
+    """The bool that a function of the caller gives for values."""
+    found = called(given, name, example, *values)
+    if isinstance(found, bool):
+        return constant(bool_, found)
+    if not isinstance(found, Value) or found.dtype is not bool_:
+        got = f"one that gives {found.dtype if isinstance(found, Value) else type(found).__name__}"
+        raise InvalidInput(name, needed="a function that gives a bool", got=got, fix=f"pass {example}")
+    return found
 
 
 def starts_of(given: object, length: int, name: str = "starts") -> HostArray:

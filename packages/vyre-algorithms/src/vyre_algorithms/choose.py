@@ -9,7 +9,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vyre_algorithms.arguments import Array, Backend, array_of, contiguous, function, known, of_kind, type_of, vector
+from vyre_algorithms.arguments import (
+    Array,
+    Backend,
+    array_of,
+    condition,
+    contiguous,
+    function,
+    known,
+    of_kind,
+    type_of,
+    vector,
+)
 from vyre_algorithms.launches import (
     Recorder,
     has_lanes,
@@ -44,6 +55,7 @@ SPARSE = 8
 """Elements for each chosen one from which a branch is predicted well."""
 LOOK = 32
 """Elements among which a worker looks for any chosen one, before it looks at each."""
+PREDICATE = "lambda v: v > 0"
 FEW = 4096
 """Elements from which one invocation chooses: more launches would take longer."""
 
@@ -120,7 +132,7 @@ def select(x: object, predicate: Callable[[Value], Value], /, *, backend: Backen
         InvalidInput: An argument is of another kind.
     """
     array = vector(x)
-    function(predicate, "predicate", "lambda v: v > 0")
+    function(predicate, "predicate", PREDICATE)
     return choose(_where(predicate), [array], backend)
 
 
@@ -248,7 +260,7 @@ def _where_false(sources: Sequence[Elements], index: Value) -> Value:
 
 @lru_cache(maxsize=256)
 def _where(predicate: Callable[[Value], Value]) -> Choice:
-    return lambda sources, index: predicate(sources[0][index])
+    return lambda sources, index: condition(predicate, "predicate", PREDICATE, sources[0][index])
 
 
 def _where_new(sources: Sequence[Elements], index: Value) -> Value:
@@ -264,10 +276,11 @@ def choose(choice: Choice, arrays: list[Array], backend: Backend, *, has_places:
     sizes = tuple(known(array).size for array in arrays)
     dtypes = tuple(type_of(array) for array in arrays)
     given = {f"x{n}": bits_of(array, dtype) for n, (array, dtype) in enumerate(zip(arrays, dtypes, strict=True))}
-    if not sizes[0]:
-        return zeros_beside(arrays[0], (0,), u32) if has_places else arrays[0]
     if sizes[0] <= FEW:
-        found = launch(_choose_few(choice, dtypes, has_places), given, 1, backend)
+        few = _choose_few(choice, dtypes, has_places)  # which refuses a predicate that gives no bool
+        if not sizes[0]:
+            return zeros_beside(arrays[0], (0,), u32 if has_places else dtypes[0])
+        found = launch(few, given, 1, backend)
     else:
         parts = _parts(sizes[0], runs_loops(arrays, backend))
         parameters = (choice, dtypes, has_places, sizes, parts, has_lanes(arrays, backend))

@@ -14,6 +14,7 @@ from vyre_algorithms.arguments import (
     axis_back,
     axis_last,
     axis_of,
+    condition,
     delivered,
     function,
     type_of,
@@ -76,6 +77,7 @@ MOST_CROWDED = 1 << 20
 """Bytes of the keys of a bucket at most, where one invocation sorts it."""
 
 Comparison = Callable[[Value, Value], Value]
+BEFORE = "lambda a, b: a < b"
 
 
 def sort(
@@ -574,7 +576,8 @@ def sort_serially(
 
 def _merged(array: Array, before: Comparison, descending: bool, backend: Backend) -> tuple[Array, Array]:
     """The elements sorted by a comparison, and their indices."""
-    function(before, "before", "lambda a, b: a < b")
+    function(before, "before", BEFORE)
+    _merge(type_of(array), before, descending, True)  # which refuses a comparison that gives no bool
     if array.size < 2:
         return array.copy(), zeros_beside(array, array.shape, u32)
     given = {"x": array}
@@ -614,7 +617,8 @@ def _merge(dtype: DType, before: Comparison, descending: bool, is_first: bool) -
                 p.break_()
             middle = p.let((low + high) >> 1)
             left, right = (x[middle], element) if not descending else (element, x[middle])
-            other, this = (before(left, right), before(right, left))
+            other = condition(before, "before", BEFORE, left, right)
+            this = condition(before, "before", BEFORE, right, left)
             # Of equal elements those of the left run are first.
             goes_first = select(is_left, other, not_(this))
             low.set(select(goes_first, middle + 1, low))
