@@ -38,6 +38,51 @@ def by_definition(x, w, mode):
     return out
 
 
+def before_it(at):
+    return at(-1)
+
+
+def test_boundaries_that_compare_equal_are_different_programs(backend):
+    x = np.arange(3, dtype="f4")
+    for boundary in (0.0, -0.0, 0, -0.0, False, -0.0):
+        found = va.stencil(x, before_it, boundary=boundary, backend=backend)
+        same(found, np.array([boundary, 0, 1], "f4"))
+    assert np.isnan(va.stencil(x, before_it, boundary=np.nan, backend=backend)[0])
+    same(va.stencil(x > 0, before_it, boundary=True, backend=backend), np.array([True, False, True]))
+    same(va.stencil(x.astype("i4"), before_it, boundary=np.int32(7), backend=backend), np.array([7, 0, 1], "i4"))
+
+
+@pytest.mark.parametrize("distance", [2**31 - 1, 2**31 - 6, 2**30, 6, 7, -6, -7, -(2**30), -(2**31 - 1)])
+def test_distances_beyond_the_array(backend, distance):
+    x = np.arange(6, dtype="i4")
+    update = lambda at: at(distance)
+    found = {boundary: va.stencil(x, update, boundary=boundary, backend=backend) for boundary in ("wrap", "edge", -1)}
+    same(found["wrap"], np.array([(i + distance) % 6 for i in range(6)], "i4"))
+    same(found["edge"], np.full(6, 5 if distance > 0 else 0, "i4"))
+    same(found[-1], np.full(6, -1, "i4"))
+
+
+@pytest.mark.parametrize(
+    ("update", "boundary", "message"),
+    [
+        (lambda at: at(0), np.array([1, 2]), "'boundary': got ndarray, expected 'edge', 'wrap' or a number of f4"),
+        (lambda at: at(0), None, "'boundary': got None, expected 'edge', 'wrap' or a number"),
+        (lambda at: at(0), "no", "'boundary': got 'no', expected 'edge', 'wrap' or a number"),
+        (lambda at: at(2**31), "edge", r"'at': got \(2147483648,\), expected 1 integer"),
+        (lambda at: at(0, 1), "edge", r"'at': got \(0, 1\), expected 1 integer"),
+        (lambda a, b: a(0), "edge", r"'update': got one of other arguments: \(a, b\), expected a function of 1 value"),
+        (lambda at: 1.0, "edge", "'update': got one that gives float, expected a function that gives a value"),
+    ],
+)
+def test_refused_stencils(update, boundary, message):
+    for size in (0, 6):
+        with pytest.raises(InvalidInput, match=message.replace("f4", "f32")) as caught:
+            va.stencil(np.zeros(size, "f4"), update, boundary=boundary)
+        assert "Fix: " in str(caught.value)
+    with pytest.raises(InvalidInput, match="'boundary': got 0.5, expected a number of i32"):
+        va.stencil(np.zeros(6, "i4"), before_it, boundary=0.5)
+
+
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("shapes", [((40,), (3,)), ((7, 9), (2, 3)), ((3, 4, 5), (2, 1, 2)), ((5,), (4,))])
 def test_correlations_of_integers(backend, mode, shapes):

@@ -8,14 +8,18 @@ from functools import lru_cache
 
 import numpy as np
 
-from vyre_algorithms.arguments import Array, Backend, array_of, contiguous, function, of_kind, type_of
+from vyre_algorithms.arguments import MOST, Array, Backend, array_of, called, contiguous, function, of_kind, type_of
 from vyre_algorithms.launches import flipped, launch, slots_beside, zeros_beside
 from vyre_driver.errors import InvalidInput
-from vyre_foundation import DType, Program, ProgramBuilder, Value, apply, constant, program, select
-from vyre_foundation.dtype import bool_, f32, i32, u32
-from vyre_foundation.functions import fma, max as greatest, min as least
+from vyre_foundation import DType, Program, ProgramBuilder, Value, constant, program, select
+from vyre_foundation.build.arguments import number, shown
+from vyre_foundation.dtype import bool_, f32, u32
+from vyre_foundation.errors import LiteralOutOfRange
+from vyre_foundation.functions import fma, min as least
+from vyre_foundation.ir.expr import Literal, literal
 
 GROUP = 64
+UPDATE = "lambda at: at(0) + at(1)"
 
 Stencil = Callable[[Callable[..., Value]], Value]
 """The element of a result, from a function that gives the element of the array at a distance."""
@@ -81,19 +85,29 @@ def stencil(x: object, update: Stencil, /, *, boundary: str | float = "edge", ba
         InvalidInput: `update` names other axes, or an argument is of another kind.
     """
     array = contiguous(array_of(x))
-    function(update, "update", "lambda at: at(0) + at(1)")
+    function(update, "update", UPDATE)
     if not array.ndim:
         raise InvalidInput("x", needed="an array with an axis", got="a scalar", fix="pass .reshape(1)")
-    if boundary not in ("edge", "wrap") and (
-        isinstance(boundary, (str, bool)) or not isinstance(boundary, (int, float))
-    ):
-        needed = "'edge', 'wrap' or a number"
-        raise InvalidInput("boundary", needed=needed, got=repr(boundary), fix="pass one of them")
-    made = _stencil(update, type_of(array), array.ndim, boundary)
+    kind = type_of(array)
+    made = _stencil(update, kind, array.ndim, _boundary(boundary, kind))
     if not array.size:
         return zeros_beside(array, array.shape, made.buffer("out").dtype)
     given = {"x": array.reshape(-1), "shape": np.array(array.shape, np.uint32)}
     return launch(made, given, -(-array.size // GROUP), backend)["out"].reshape(array.shape)
+
+
+def _boundary(given: object, kind: DType) -> str | Literal:
+    """What is outside of an array of a type. Literals of −0 and +0 differ, as keys of caches too."""
+    if isinstance(given, str) and given in ("edge", "wrap"):
+        return given
+    value = number(given)
+    if value is None:
+        needed = f"'edge', 'wrap' or a number of {kind}"
+        raise InvalidInput("boundary", needed=needed, got=shown(given), fix="pass one of them")
+    try:
+        return literal(kind, value)
+    except LiteralOutOfRange as error:
+        raise InvalidInput("boundary", needed=f"a number of {kind}", got=shown(value), fix=error.fix) from None
 
 
 def _filtered(x: object, weights: object, mode: str, backend: Backend, *, is_reversed: bool) -> Array:
@@ -173,33 +187,47 @@ def _correlation(kind: DType, ndim: int) -> Program:
 
 
 @lru_cache(maxsize=64)
-def _stencil(update: Stencil, kind: DType, ndim: int, boundary: str | float) -> Program:
+def _stencil(update: Stencil, kind: DType, ndim: int, boundary: str | Literal) -> Program:
     with program("stencil", GROUP) as p:
         x, shape = p.read("x", kind), p.uniform("shape", u32, ndim)
         lengths = [p.let(shape[axis]) for axis in range(ndim)]
         place = _coordinates(p, p.global_id(0), lengths)
 
         def at(*distances: int) -> Value:
-            if len(distances) != ndim or not all(isinstance(distance, int) for distance in distances):
-                needed, fix = f"{ndim} integers, one for each axis", "call at() with literal distances"
-                raise InvalidInput("at", needed=needed, got=f"{distances}", fix=fix)
+            is_known = all(isinstance(distance, int) and -MOST < distance < MOST for distance in distances)
+            if len(distances) != ndim or not is_known:
+                needed = f"{ndim} integer{'s, one for each axis' if ndim > 1 else ''}, between ±{MOST}"
+                raise InvalidInput("at", needed=needed, got=f"{distances}", fix="call at() with literal distances")
             index, is_inside = constant(u32, 0), constant(bool_, True)
-            for number, length, distance in zip(place, lengths, distances, strict=True):
-                moved = p.let(number.bitcast(i32) + distance)
-                end = length.bitcast(i32)
+            for own, length, distance in zip(place, lengths, distances, strict=True):
+                # Unsigned, where the sum of an index and a distance does not overflow.
+                far = constant(u32, abs(distance))
                 if boundary == "wrap":
-                    rest = p.let(apply("rem", moved, end))
-                    moved = select(rest < 0, rest + end, rest)
-                elif boundary == "edge":
-                    moved = least(greatest(moved, constant(i32, 0)), end - 1)
-                elif distance:
-                    is_inside = is_inside & (moved >= 0) & (moved < end)
-                index = p.let(index * length + moved.bitcast(u32))
+                    step = p.let(far % length if distance >= 0 else length - far % length)
+                    moved = p.let(own + step)
+                    moved = select(moved < length, moved, moved - length)
+                elif distance >= 0:
+                    moved = p.let(own + far)
+                    if boundary == "edge":
+                        moved = least(moved, length - 1)
+                    elif distance:
+                        is_inside = is_inside & (moved < length)
+                else:
+                    moved = p.let(own - far)
+                    if boundary == "edge":
+                        moved = select(own < far, constant(u32, 0), moved)
+                    else:
+                        is_inside = is_inside & (own >= far)
+                index = p.let(index * length + moved)
             if isinstance(boundary, str):
                 return p.let(x[index])
-            return p.let(select(is_inside, x[index], constant(kind, boundary)))
+            return p.let(select(is_inside, x[index], Value(boundary)))
 
-        found = p.let(update(at))
+        found = called(update, "update", UPDATE, at)
+        if not isinstance(found, Value):
+            got = f"one that gives {type(found).__name__}"
+            raise InvalidInput("update", needed="a function that gives a value", got=got, fix=f"pass {UPDATE}")
+        found = p.let(found)
         out = p.write("out", found.dtype, like=x)
         out[p.global_id(0)] = found
     return p.build()
