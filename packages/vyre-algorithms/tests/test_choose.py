@@ -7,6 +7,8 @@ import pytest
 from algorithm_data import data, same
 
 import vyre_algorithms as va
+from vyre_driver import backend_for
+from vyre_driver.arrays.make import array as array_on
 from vyre_driver.errors import InvalidInput
 
 SIZES = [0, 1, 255, 256, 257, 30_000]
@@ -100,6 +102,39 @@ def test_a_predicate_may_be_a_bool_of_python():
     x = data("f4", 5000)
     same(va.select(x, lambda v: True), x)
     same(va.select(x[:7], lambda v: False), x[:0])
+
+
+@pytest.mark.parametrize("padding", [0, 1, 5000])
+def test_the_index_of_the_first_that_equals_each(backend, padding):
+    x = np.concatenate([np.array([0.0, -0.0, 1, -0.0, 2, 1]), 3 + np.arange(padding)]).astype("f4")
+    values, indices, inverse, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
+    for given in (x, array_on(backend_for(backend), x)):
+        found = va.unique_all(given, backend=backend)
+        assert np.array_equal(found.values, values)
+        assert np.signbit(np.asarray(found.values)[0])
+        same(found.indices, indices)
+        same(found.inverse, inverse)
+        same(found.counts, counts)
+    same(va.unique(x, backend=backend), np.asarray(found.values))
+
+
+@pytest.mark.parametrize("padding", [0, 1, 5000])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "f2"])
+def test_nans_of_one_sign_equal_each_other(backend, dtype, padding):
+    nan, other = np.array([np.nan] * 2, dtype)
+    other = np.array(other).view(f"u{other.itemsize}") + 1
+    nans = np.array([nan, -nan, other.view(dtype), nan, -nan, -other.view(dtype)], dtype)
+    x = np.concatenate([nans, np.arange(padding).astype(dtype)])
+    finite = np.unique(x[6:])
+    found = va.unique(x, backend=backend)
+    assert found.size == finite.size + 2
+    assert np.isnan(found[[0, -1]]).all()
+    assert np.signbit(found[[0, -1]]).tolist() == [True, False]
+    every = va.unique_all(x, backend=backend)
+    same(every.values, found)
+    assert every.indices[[0, -1]].tolist() == [1, 0]
+    assert every.counts[[0, -1]].tolist() == [3, 3]
+    same(va.run_length(x, backend=backend).lengths[:4], np.array([1, 1, 2, 2]))
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def test_refused_stencils(update, boundary, message):
         with pytest.raises(InvalidInput, match=message.replace("f4", "f32")) as caught:
             va.stencil(np.zeros(size, "f4"), update, boundary=boundary)
         assert "Fix: " in str(caught.value)
-    with pytest.raises(InvalidInput, match="'boundary': got 0.5, expected a number of i32"):
+    with pytest.raises(InvalidInput, match=r"'boundary': got 0\.5, expected a number of i32"):
         va.stencil(np.zeros(6, "i4"), before_it, boundary=0.5)
 
 

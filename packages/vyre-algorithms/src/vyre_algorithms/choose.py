@@ -148,7 +148,7 @@ def run_length(x: object, /, *, backend: Backend = None) -> Runs:
     """Find the runs of equal elements.
 
     Args:
-        x: An array with one axis. −0 equals +0, and NaNs equal each other.
+        x: An array with one axis. −0 equals +0, and NaNs of one sign equal each other.
         backend: As for `vyre.run`.
 
     Returns:
@@ -181,7 +181,7 @@ def unique(x: object, /, *, backend: Backend = None) -> Array:
         backend: As for `vyre.run`.
 
     Returns:
-        An array with one axis.
+        An array with one axis: of equal elements the first in the order of `sort`.
 
     Raises:
         InvalidInput: An argument is of another kind.
@@ -202,8 +202,8 @@ def unique_all(x: object, /, *, backend: Backend = None) -> Unique:
         backend: As for `vyre.run`.
 
     Returns:
-        The elements; the index of the first that equals each; for each element of `x` the index of its equal among
-        them, in the shape of `x`; and the number of each.
+        The elements, as of `unique`; the index of the first that equals each; for each element of `x` the index of its
+        equal among them, in the shape of `x`; and the number of each.
 
     Raises:
         InvalidInput: An argument is of another kind.
@@ -211,14 +211,20 @@ def unique_all(x: object, /, *, backend: Backend = None) -> Unique:
     array = array_of(x)
     order = argsort(array.reshape(-1), backend=backend)
     runs = run_length(gather(array.reshape(-1), order, backend=backend), backend=backend)
+    indices = gather(order, runs.starts, backend=backend)
+    has_equal_bits = not type_of(array).is_float  # others that are equal are not sorted by their indices
     if not isinstance(order, np.ndarray):
         begins = scatter(zeros_beside(order, order.shape, i64), runs.starts, _ones_like(runs.starts), backend=backend)
         number = mapped(_less_one, i64, [scan(begins, backend=backend)], backend)
         inverse = scatter(number, order, number, backend=backend)
+        if not has_equal_bits and order.size:
+            first, each = indices.astype(u32), order.astype(u32)
+            indices = scatter(first, number, each, "min", backend=backend).astype(i64)
     else:
         inverse = np.empty(order.size, np.int64)
         inverse[order] = np.repeat(np.arange(runs.values.size), runs.lengths)
-    indices = gather(order, runs.starts, backend=backend)
+        if not has_equal_bits:
+            indices = np.minimum.reduceat(order, runs.starts)
     return Unique(runs.values, indices, inverse.reshape(array.shape), runs.lengths)
 
 
@@ -267,7 +273,9 @@ def _where_new(sources: Sequence[Elements], index: Value) -> Value:
     here, before = sources[0][index], sources[0][index - 1]
     differs = ne(here, before)
     if sources[0].dtype.is_float:
-        differs = differs & ~(is_nan(here) & is_nan(before))
+        bits = sources[0].buffer
+        has_one_sign = (bits[index] ^ bits[index - 1]) < 1 << (bits.dtype.bits - 1)
+        differs = differs & ~(is_nan(here) & is_nan(before) & has_one_sign)
     return (index == 0) | differs
 
 

@@ -178,7 +178,7 @@ def _ends_of_bins(range: tuple[float, float] | None, array: Array, backend: Back
         raise InvalidInput("range", needed=needed, got=shown(range), fix=fix) from None
     if not (isfinite(first) and isfinite(last) and first <= last):
         raise InvalidInput("range", needed=needed, got=f"{first} and {last}", fix=fix)
-    return first, last
+    return first + 0.0, last + 0.0  # −0 and +0 are one key of the cache
 
 
 @lru_cache(maxsize=64)
