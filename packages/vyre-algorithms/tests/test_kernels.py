@@ -187,6 +187,8 @@ def test_digests(backend):
         hashlib.sha256(message).digest() for message in MESSAGES
     ]
     same(va.crc32(MESSAGES, backend=backend), np.array([zlib.crc32(message) for message in MESSAGES], np.uint32))
+    for digest in (va.sha256, va.crc32, va.blake3):
+        same(digest((m for m in MESSAGES), backend=backend), digest(MESSAGES, backend=backend))
     assert va.sha256([]).shape == (0, 32)
     assert va.crc32([b""]).tolist() == [0]
 
@@ -209,8 +211,14 @@ def test_digests(backend):
         (lambda x: va.spmv(x[0, :1], np.array([0]), np.array([0, 1]), np.float32(1)), r"got 1, and f32 \(\), expected"),
         (lambda x: va.philox(-1, 4), "got -1, expected 0"),
         (lambda x: va.sha256(["a"]), "got str, expected bytes-like objects"),
+        (lambda x: va.sha256(None), "'messages': got None, expected bytes-like objects"),
+        (lambda x: va.blake3(3), "'messages': got 3, expected bytes-like objects"),
+        (lambda x: va.crc32(b"ab"), "'messages': got int, expected bytes-like objects"),
+        (lambda x: va.transpose(x, 0), "'axes': got 0, expected each of the 2 axes"),
+        (lambda x: va.transpose(x, (n for n in (0, 0))), r"'axes': got \(0, 0\), expected each of the 2 axes once"),
     ],
 )
 def test_refusals(call, message):
-    with pytest.raises(InvalidInput, match=message):
+    with pytest.raises(InvalidInput, match=message) as caught:
         call(np.ones((3, 3), "f4"))
+    assert "Fix: " in str(caught.value)

@@ -43,6 +43,8 @@ def test_patterns(backend, patterns):
     text = (b"ushers ahishe " * 700)[: 4096 + 700] + b"aaaaaaaaaaa"
     starts, numbers = va.find_all(text, patterns, backend=backend)
     assert list(zip(starts.tolist(), numbers.tolist(), strict=True)) == matches(text, patterns)
+    same(va.find_all(text, (pattern for pattern in patterns), backend=backend)[0], starts)
+    same(va.find_all(memoryview(text.replace(b"", b"-"))[1::2], patterns, backend=backend)[0], starts)
 
 
 def test_patterns_of_all_bytes():
@@ -123,6 +125,13 @@ def test_components(backend, edges):
         (lambda: va.blake3(["a"]), "got str, expected bytes-like objects"),
         (lambda: va.find_all(b"a", [b""]), "expected patterns that are not empty"),
         (lambda: va.find_all(data("u4", 3), [b"a"]), "expected bytes or an array of uint8"),
+        (lambda: va.find_all(b"a", None), "'patterns': got None, expected bytes-like objects"),
+        (lambda: va.find_all(b"a", ["a"]), "'patterns': got str, expected bytes-like objects"),
+        (lambda: va.pagerank(np.array([0]), np.array([0]), 3, damping=None), "'damping': got None, expected a number"),
+        (lambda: va.pagerank(np.array([0]), np.array([0]), 3, damping="x"), "'damping': got 'x', expected a number"),
+        (lambda: va.pagerank(np.array([0]), np.array([0]), 3, tolerance="x"), "'tolerance': got 'x', expected"),
+        (lambda: va.pagerank(np.array([0]), np.array([0]), 3, tolerance=None), "'tolerance': got None, expected"),
+        (lambda: va.pagerank(np.array([0]), np.array([0]), 3, tolerance=np.nan), "'tolerance': got nan, expected"),
         (lambda: va.kmeans(np.ones((3, 2), "f4"), 4), "got 4, expected 0"),
         (lambda: va.kmeans(np.ones(3, "f4"), 1), "expected f32 or f64 with two axes"),
         (lambda: va.kmeans(np.ones((3, 2), "f4"), 2, iterations=0), "expected at least 1"),
@@ -136,5 +145,6 @@ def test_components(backend, edges):
     ],
 )
 def test_refusals(call, message):
-    with pytest.raises(InvalidInput, match=message):
+    with pytest.raises(InvalidInput, match=message) as caught:
         call()
+    assert "Fix: " in str(caught.value)

@@ -96,7 +96,8 @@ def test_any_part_can_be_made_alone_and_shapes_are_filled_in_order(draw, backend
         (lambda: va.uniform(1, 4, np.int32), "argument 'dtype': got i32, expected f32 or f64. Fix: "),
         (lambda: va.normal(1, 4, np.float16), "argument 'dtype': got f16, expected f32 or f64. Fix: "),
         (lambda: va.normal(1, (4, -1)), "argument 'shape': got -1, expected 0"),
-        (lambda: va.uniform(1, (1 << 16, 1 << 16)), "argument 'size': got 4294967296, expected 0"),
+        (lambda: va.uniform(1, (1 << 16, 1 << 16)), "argument 'shape': got 4294967296, expected 0"),
+        (lambda: va.shuffle(np.float32(1), 1), "argument 'x': got a scalar, expected an array with an axis. Fix: "),
         (lambda: va.uniform(-1, 4), "argument 'key': got -1, expected 0"),
     ],
 )

@@ -15,7 +15,7 @@ from vyre_driver import DeviceArray, VyreBackend
 from vyre_driver.errors import InvalidInput
 from vyre_driver.graph.recorded import RecordedRange
 from vyre_foundation import BuildError, DType, Value, constant
-from vyre_foundation.build.arguments import dtype_of, shown
+from vyre_foundation.build.arguments import dtype_of, number, shown
 from vyre_foundation.dtype import DTYPES, bf16, bool_
 
 HostArray: TypeAlias = npt.NDArray[Any]
@@ -142,12 +142,20 @@ def axis_back(array: Array, axis: int) -> Array:
 def count(given: object, name: str, most: int = MOST) -> int:
     """A number from 0 to `most`."""
     try:
-        number = operator.index(given)  # type: ignore[arg-type]
+        found = operator.index(given)  # type: ignore[arg-type]
     except TypeError:
         raise InvalidInput(name, needed="an integer", got=type(given).__name__, fix="pass an integer") from None
-    if not 0 <= number <= most:
-        raise InvalidInput(name, needed=f"0 … {most}", got=str(number), fix="pass a number in that range")
-    return number
+    if not 0 <= found <= most:
+        raise InvalidInput(name, needed=f"0 … {most}", got=str(found), fix="pass a number in that range")
+    return found
+
+
+def real(given: object, name: str) -> float:
+    """A number that is not NaN."""
+    found = number(given)
+    if found is None or found != found:
+        raise InvalidInput(name, needed="a number", got=shown(given), fix="pass a number that is not NaN")
+    return float(found)
 
 
 def function(given: object, name: str, example: str) -> None:

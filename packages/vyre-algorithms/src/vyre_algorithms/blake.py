@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -24,7 +24,7 @@ QUARTERS = ((0, 4, 8, 12), (1, 5, 9, 13), (2, 6, 10, 14), (3, 7, 11, 15))
 DIAGONALS = ((0, 5, 10, 15), (1, 6, 11, 12), (2, 7, 8, 13), (3, 4, 9, 14))
 
 
-def blake3(messages: Sequence[Message], /, *, backend: Backend = None) -> Array:
+def blake3(messages: Iterable[Message], /, *, backend: Backend = None) -> Array:
     """Compute the BLAKE3 digests of messages.
 
     Args:

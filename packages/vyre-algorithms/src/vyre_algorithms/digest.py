@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import accumulate
 
@@ -13,6 +13,7 @@ from vyre_algorithms.arguments import Array, Backend
 from vyre_algorithms.launches import launch
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import LengthOf, Program, ProgramBuilder, Value, program, u8, u32
+from vyre_foundation.build.arguments import shown
 from vyre_foundation.functions import min as least, rotr
 
 GROUP = 64
@@ -21,7 +22,7 @@ BLOCK, WORDS = 64, 16
 Message = bytes | bytearray | memoryview
 
 
-def sha256(messages: Sequence[Message], /, *, backend: Backend = None) -> Array:
+def sha256(messages: Iterable[Message], /, *, backend: Backend = None) -> Array:
     """Compute the SHA-256 digests of messages (FIPS 180-4).
 
     Args:
@@ -44,7 +45,7 @@ def sha256(messages: Sequence[Message], /, *, backend: Backend = None) -> Array:
     return found.astype(">u4").view(np.uint8).reshape(-1, 32)
 
 
-def crc32(messages: Sequence[Message], /, *, backend: Backend = None) -> Array:
+def crc32(messages: Iterable[Message], /, *, backend: Backend = None) -> Array:
     """Compute the CRC-32 checksums of messages, as `zlib.crc32` does.
 
     Args:
@@ -65,13 +66,16 @@ def crc32(messages: Sequence[Message], /, *, backend: Backend = None) -> Array:
     return launch(_crc32(), {"text": text, "starts": starts}, -(-len(given) // GROUP), backend)["sums"]
 
 
-def bytes_of(messages: Sequence[object]) -> list[bytes]:
-    """Messages as bytes; refused if one is none."""
-    for message in messages:
+def bytes_of(messages: object, name: str = "messages") -> list[bytes]:
+    """Messages of any iterable as bytes; refused if one is none."""
+    needed, fix = "bytes-like objects", "pass a list of bytes"
+    if not isinstance(messages, Iterable):
+        raise InvalidInput(name, needed=needed, got=shown(messages), fix=fix)
+    given = list(messages)
+    for message in given:
         if not isinstance(message, (bytes, bytearray, memoryview)):
-            fix = "pass a list of bytes"
-            raise InvalidInput("messages", needed="bytes-like objects", got=type(message).__name__, fix=fix)
-    return [bytes(message) for message in messages]  # type: ignore[call-overload]
+            raise InvalidInput(name, needed=needed, got=type(message).__name__, fix=fix)
+    return [bytes(message) for message in given]
 
 
 def _starts(lengths: Sequence[int]) -> Array:

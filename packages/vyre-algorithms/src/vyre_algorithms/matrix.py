@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -43,6 +43,7 @@ from vyre_driver.graph.recorded import RecordedRange
 from vyre_driver.plan.gather import layout_of, position
 from vyre_driver.plan.strides import contiguous_strides
 from vyre_foundation import DType, LengthOf, Program, Value, program, u32
+from vyre_foundation.build.arguments import shown
 from vyre_foundation.dtype import bool_, f32, u64
 from vyre_foundation.functions import fma, max as greatest, min as least
 
@@ -165,7 +166,7 @@ def _stack(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
         raise InvalidInput("b", needed=needed, got=got, fix="reshape one of the arrays") from None
 
 
-def transpose(x: object, axes: Sequence[int] | None = None, /, *, backend: Backend = None) -> Array:
+def transpose(x: object, axes: Iterable[int] | None = None, /, *, backend: Backend = None) -> Array:
     """Put the axes into another order.
 
     Args:
@@ -180,10 +181,15 @@ def transpose(x: object, axes: Sequence[int] | None = None, /, *, backend: Backe
         InvalidInput: An axis is missing or named twice, or an argument is of another kind.
     """
     array = contiguous(array_of(x))
-    order = tuple(range(array.ndim))[::-1] if axes is None else tuple(axis_of(a, array.ndim, "axes") for a in axes)
+    order = tuple(range(array.ndim))[::-1]
+    if axes is not None:
+        if not isinstance(axes, Iterable):
+            needed, fix = f"each of the {array.ndim} axes", "pass a tuple of integers"
+            raise InvalidInput("axes", needed=needed, got=shown(axes), fix=fix)
+        order = tuple(axis_of(a, array.ndim, "axes") for a in axes)
     if sorted(order) != list(range(array.ndim)):
         needed = f"each of the {array.ndim} axes once"
-        raise InvalidInput("axes", needed=needed, got=f"{tuple(axes or ())}", fix="name each axis once, counted from 0")
+        raise InvalidInput("axes", needed=needed, got=f"{order}", fix="name each axis once, counted from 0")
     shape = tuple(array.shape[n] for n in order)
     if not array.size:
         return zeros_beside(array, shape, type_of(array))

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from vyre_algorithms.arguments import MOST, Array, Backend, array_of, contiguous, count, of_kind, vector
+from vyre_algorithms.arguments import MOST, Array, Backend, array_of, contiguous, count, of_kind, real, vector
 from vyre_algorithms.count import bincount
 from vyre_algorithms.launches import mapped, run_loop, with_grid
 from vyre_algorithms.matrix import multiply_rows
@@ -21,6 +21,7 @@ from vyre_driver.errors import InvalidInput
 from vyre_driver.graph.record import GraphRecorder
 from vyre_driver.graph.recorded import RecordedRange
 from vyre_foundation import DType, Program, Value, program, select
+from vyre_foundation.build.arguments import shown
 from vyre_foundation.dtype import f32, f64, i64, u32
 from vyre_foundation.functions import abs as absolute, add, fma, min as least
 
@@ -102,14 +103,16 @@ def pagerank(
         InvalidInput: A node is out of bounds, which in a graph is a trap of the launch, or an argument is of another
             kind.
     """
+    if not 0 <= real(damping, "damping") <= 1:
+        raise InvalidInput("damping", needed="a number from 0 to 1", got=shown(damping), fix="pass one in that range")
+    numbers = real(damping, "damping"), real(tolerance, "tolerance")
+    limit = _iterations(iterations)
     nodes, begins, ends = _edges(sources, targets, number, backend)
-    if not 0 <= damping <= 1:
-        raise InvalidInput("damping", needed="a number from 0 to 1", got=repr(damping), fix="pass one in that range")
-    shape = (nodes, begins.size, _iterations(iterations))
+    shape = (nodes, begins.size, limit)
     if not nodes:
         return np.zeros(0)
-    numbers = np.array([(1 - damping) / nodes, damping, tolerance], np.float64)
-    return run_loop(_rank, shape, {"begins": begins, "ends": ends, "numbers": numbers}, backend)["ranks"]
+    given = {"begins": begins, "ends": ends, "numbers": np.array([(1 - numbers[0]) / nodes, *numbers])}
+    return run_loop(_rank, shape, given, backend)["ranks"]
 
 
 def connected_components(sources: object, targets: object, number: int, /, *, backend: Backend = None) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 
 import numpy as np
@@ -28,7 +28,7 @@ CHUNK = 1 << 12
 """Bytes whose matches an invocation finds."""
 
 
-def find_all(text: object, patterns: Sequence[Message], /, *, backend: Backend = None) -> tuple[Array, Array]:
+def find_all(text: object, patterns: Iterable[Message], /, *, backend: Backend = None) -> tuple[Array, Array]:
     """Find every place where one of many patterns is, overlapping ones too.
 
     Args:
@@ -43,11 +43,13 @@ def find_all(text: object, patterns: Sequence[Message], /, *, backend: Backend =
     Raises:
         InvalidInput: A pattern is empty or none, or an argument is of another kind.
     """
+    if isinstance(text, memoryview) and not text.c_contiguous:
+        text = bytes(text)
     whole = np.frombuffer(text, np.uint8) if isinstance(text, (bytes, bytearray, memoryview)) else text
     array = vector(whole, "text")
     if type_of(array, "text") is not u8:
         raise InvalidInput("text", needed="bytes or an array of uint8", got=f"one of {array.dtype}", fix="pass bytes")
-    words = tuple(bytes_of(patterns))
+    words = tuple(bytes_of(patterns, "patterns"))
     if not all(words):
         raise InvalidInput("patterns", needed="patterns that are not empty", got="an empty one", fix="leave it out")
     if not words or not array.size:

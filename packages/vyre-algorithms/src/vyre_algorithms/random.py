@@ -140,7 +140,9 @@ def shuffle(x: object, key: int, /, *, backend: Backend = None) -> Array:
         InvalidInput: An argument is of another kind.
     """
     array = array_of(x)
-    number = len(array)
+    if not array.ndim:
+        raise InvalidInput("x", needed="an array with an axis", got="a scalar", fix="pass .reshape(1)")
+    number = array.shape[0]
     words = _made(PHILOX, key, 2 * number, 0, backend, array)
     return gather(array, argsort(words.view(np.uint64), backend=backend), backend=backend)
 
@@ -192,7 +194,7 @@ def _shaped(
     if given not in generators:
         raise InvalidInput("dtype", needed="f32 or f64", got=str(given), fix="pass one of them, and convert")
     lengths = tuple(count(n, "shape") for n in (shape if isinstance(shape, Sequence) else (shape,)))
-    return _made(generators[given], key, prod(lengths), counter, backend).reshape(lengths)
+    return _made(generators[given], key, count(prod(lengths), "shape"), counter, backend).reshape(lengths)
 
 
 def _made(generator: Generator, key: int, size: int, counter: int, backend: Backend, model: Array = None) -> Array:
