@@ -324,9 +324,22 @@ def coo(values: object, columns: object, starts: object, /, *, backend: Backend 
         InvalidInput: An argument is of another kind.
     """
     elements, of_columns = vector(values, "values"), vector(columns, "columns")
+    of_kind(elements, "iuf", "integers or floats", "values")
+    _require_columns(of_columns, elements.size)
     offsets = starts_of(starts, elements.size).astype(np.int64)
     rows = np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
-    return beside(elements, rows), of_columns, elements
+    return beside(elements, rows), of_columns.copy(), elements.copy()
+
+
+def _require_columns(columns: Array, number: int) -> None:
+    """Refuse columns that are no integers, or of another number, or on the host below 0."""
+    of_kind(columns, "iu", "integers", "columns")
+    if columns.size != number:
+        needed, got = f"{number} columns, one for each value", str(columns.size)
+        raise InvalidInput("columns", needed=needed, got=got, fix="pass a column for each value")
+    if isinstance(columns, np.ndarray) and columns.size and columns.min() < 0:
+        fix = "number the columns from 0"
+        raise InvalidInput("columns", needed="integers from 0", got=str(columns.min()), fix=fix)
 
 
 def columns_below(columns: Array, length: int, backend: Backend) -> Array:
@@ -339,8 +352,8 @@ def csr(rows: object, columns: object, values: object, number: int, /, *, backen
 
     Args:
         rows: The row of each element: integers below `number`.
-        columns: The column of each.
-        values: The elements.
+        columns: The column of each: integers.
+        values: The elements: integers or floats.
         number: The number of rows.
         backend: As for `vyre.run`.
 
@@ -348,17 +361,23 @@ def csr(rows: object, columns: object, values: object, number: int, /, *, backen
         The values, the columns and the starts, as `spmv` takes them.
 
     Raises:
-        InvalidInput: A row is not below `number`, or an argument is of another kind.
+        InvalidInput: A row is not below `number`, a column is negative, or an argument is of another kind.
     """
     most = count(number, "number")
+    of_columns, of_values = vector(columns, "columns"), vector(values, "values")
+    of_kind(of_values, "iuf", "integers or floats", "values")
+    _require_columns(of_columns, of_values.size)
+    of_each = vector(rows, "rows")
+    if of_each.size != of_values.size:
+        needed, got = f"{of_values.size} rows, one for each value", str(of_each.size)
+        raise InvalidInput("rows", needed=needed, got=got, fix="pass a row for each value")
     fix = "pass the number of all rows as `number`"
-    of_each = places_below(vector(rows, "rows"), most, "rows", fix, backend)
+    of_each = places_below(of_each, most, "rows", fix, backend)
     order = argsort(of_each, backend=backend)
     sought = np.arange(most, dtype=np.uint32)
     ordered = gather(of_each, order, backend=backend)
     starts = searchsorted(ordered, sought, backend=backend)
     starts = joined([starts, np.array([of_each.size])])
-    of_columns, of_values = vector(columns, "columns"), vector(values, "values")
     return gather(of_values, order, backend=backend), gather(of_columns, order, backend=backend), starts
 
 
