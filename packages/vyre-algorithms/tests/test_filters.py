@@ -16,6 +16,20 @@ from vyre_driver.arrays.make import array as array_on
 from vyre_driver.errors import InvalidInput
 from vyre_foundation.dtype import f64
 
+@pytest.mark.parametrize("function", [va.fft, va.ifft])
+@pytest.mark.parametrize("dtype", ["c8", "c16"])
+def test_subclasses_of_arrays_are_transformed(tmp_path, function, dtype):
+    x = np.arange(8).astype(dtype).reshape(2, 4)
+    mapped = np.memmap(tmp_path / "x", dtype, "w+", shape=x.shape)
+    mapped[:] = x
+    for given in (mapped, np.rec.array(x)):
+        found = function(given)
+        assert type(found) is np.ndarray
+        same(found, function(x))
+    with pytest.raises(InvalidInput, match="got a masked array, expected an array without a mask"):
+        function(np.ma.array(x))
+
+
 MODES = ("valid", "same", "full")
 
 

@@ -79,7 +79,7 @@ def top_k(x: object, k: int, /, *, largest: bool = True, backend: Backend = None
     array = vector(x)
     number = count(k, "k", array.size)
     if not number:
-        return array[:0], zeros_beside(array, (0,), i64)
+        return zeros_beside(array, (0,), type_of(array)), zeros_beside(array, (0,), i64)
     places = _candidates(array, number, largest, backend)
     candidates = array if places is None else take(array, places, backend)
     order = argsort(candidates, descending=largest, backend=backend)[:number]

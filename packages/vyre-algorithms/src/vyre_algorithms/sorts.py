@@ -197,7 +197,7 @@ def sort_pairs(
         ordered, places = _merged(array, before, descending, backend)
         return ordered, take(with_them, places, backend)
     if not array.size:
-        return array, with_them
+        return array.copy(), with_them.copy()
     places = by_digits(array, True, descending, array.size, backend)
     return take_few(array, places, backend), take_few(with_them, places, backend)
 

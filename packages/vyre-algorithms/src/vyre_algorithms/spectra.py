@@ -86,7 +86,8 @@ def rfft(x: object, /, axis: int = -1, *, backend: Backend = None) -> Array:
     array = array_of(x)
     if not isinstance(array, np.ndarray) or array.dtype not in (np.float32, np.float64):
         fix = "pass real numbers of the host, or use fft"
-        raise InvalidInput("x", needed="an array of float32 or float64", got=f"{array.dtype}", fix=fix)
+        got = f"one of {array.dtype}" if isinstance(array, np.ndarray) else f"{array!r}"
+        raise InvalidInput("x", needed="an array of the host, of float32 or float64", got=got, fix=fix)
     which = axis_of(axis, array.ndim)
     found = _along(array, which, False, backend)
     first_half = (slice(None),) * which + (slice(0, array.shape[which] // 2 + 1),)
@@ -94,10 +95,7 @@ def rfft(x: object, /, axis: int = -1, *, backend: Backend = None) -> Array:
 
 
 def _along(x: object, axis: int, is_inverse: bool, backend: Backend) -> Array:
-    # NumPy's complex numbers are no type of the language, so the parts are an axis.
-    array: Array = x
-    if not (isinstance(x, np.ndarray) and x.dtype in (np.complex64, np.complex128)):
-        array = array_of(x)
+    array = array_of(x)  # NumPy's complex numbers are no type of the language, so the parts are an axis
     is_host = isinstance(array, np.ndarray)
     if is_host:
         if array.dtype not in (np.complex64, np.complex128, np.float32, np.float64):
@@ -120,8 +118,9 @@ def _along(x: object, axis: int, is_inverse: bool, backend: Backend) -> Array:
     if not length or parts.size >= MOST // 4:
         needed, got = f"1 element or more on the axis, and fewer than {MOST // 8} of all", f"the shape {array.shape}"
         raise InvalidInput("x", needed=needed, got=got, fix="pass another axis, or part of the array")
-    found = parts
-    if parts.size and length > 1:
+    if not parts.size or length == 1:
+        found = parts.copy()
+    else:
         shape = (type_of(parts), length, parts.size // 2 // length, is_inverse)
         numbers = parts.reshape(-1).view(_memory(type_of(parts)).numpy)
         found = run_graph(_record_transform, shape, {"x": numbers}, backend, is_short=True)["y"]

@@ -1,0 +1,78 @@
+"""Results are the caller's own: no function returns memory of an argument, or keeps much more alive than it returns."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from algorithm_data import same
+
+import vyre_algorithms as va
+from vyre_driver import DeviceArray, backend_for
+from vyre_driver.arrays.make import array as array_on
+
+ONE = np.ones((3, 1), "f4")
+FEW = np.arange(4, dtype="f4")
+NONE = FEW[:0]
+INDICES = np.arange(4)
+CALLS = {
+    "fft": (va.fft, ONE.astype("c8")),
+    "fft of no rows": (va.fft, ONE[:0].astype("c8")),
+    "fft of floats": (va.fft, np.ones((3, 1, 2), "f4")),
+    "ifft": (va.ifft, ONE.astype("c16")),
+    "rfft": (va.rfft, ONE),
+    "coo": (lambda values, columns: va.coo(values, columns, np.array([0, 2, 4])), FEW, INDICES),
+    "csr": (lambda columns, values: va.csr(INDICES, columns, values, 4), INDICES, FEW),
+    "sort": (va.sort, FEW[:1]),
+    "sort by a comparison": (lambda x: va.sort(x, before=lambda a, b: a < b), FEW[:1]),
+    "sort_pairs": (va.sort_pairs, NONE, NONE),
+    "top_k": (lambda x: va.top_k(x, 0), FEW),
+    "compact": (va.compact, NONE, NONE.astype(bool)),
+    "compact all": (va.compact, FEW, FEW >= 0),
+    "select": (lambda x: va.select(x, lambda v: v > 0), NONE),
+    "unique": (va.unique, NONE),
+    "partition": (va.partition, FEW, FEW > 1),
+    "scatter": (va.scatter, FEW, INDICES[:0], NONE),
+    "gather": (va.gather, FEW, INDICES),
+    "transpose": (va.transpose, FEW.reshape(1, 4)),
+    "sum": (lambda x: va.sum(x, axis=()), FEW),
+    "max": (va.max, FEW[:1]),
+    "scan": (va.scan, FEW[:1]),
+    "matmul": (va.matmul, ONE, ONE[:1]),
+    "correlate": (va.correlate, FEW, FEW[1:2]),
+    "stencil": (lambda x: va.stencil(x, lambda at: at(0)), FEW),
+    "shuffle": (lambda x: va.shuffle(x, 1), FEW[:1]),
+    "run_length": (va.run_length, FEW),
+    "unique_all": (va.unique_all, FEW),
+    "segmented_reduce": (va.segmented_reduce, FEW, np.arange(5)),
+    "segmented_scan": (va.segmented_scan, FEW[:1], np.array([0, 1])),
+    "searchsorted": (va.searchsorted, FEW, FEW),
+}
+
+
+@pytest.mark.parametrize("on_device", [False, True], ids=["host", "device"])
+@pytest.mark.parametrize("name", CALLS)
+def test_no_result_is_memory_of_an_argument(name, on_device):
+    call, *given = CALLS[name]
+    given = [array.copy() for array in given]
+    if on_device:
+        if given[0].dtype.kind == "c" or name == "rfft":
+            pytest.skip("arrays of a device are no complex numbers")
+        given = [array_on(backend_for("cpu"), array) for array in given]
+    found = call(*given)
+    for result in found if isinstance(found, tuple) else (found,):
+        if isinstance(result, DeviceArray):
+            assert all(result is not array and result._memory is not array._memory for array in given)
+        elif isinstance(result, np.ndarray):
+            assert all(result is not array and not np.shares_memory(result, np.asarray(array)) for array in given)
+            assert result.flags.writeable
+            assert type(result) is np.ndarray
+        else:
+            assert isinstance(result, (np.generic, int))
+
+
+def test_results_of_read_only_arrays_can_be_written():
+    x = np.ones((3, 1), "c8")
+    x.flags.writeable = False
+    found = va.fft(x)
+    found[0] = 9
+    same(x, np.ones((3, 1), "c8"))
