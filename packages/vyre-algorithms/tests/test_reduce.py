@@ -194,6 +194,35 @@ def test_segments(backend):
     same(va.segmented_reduce(x[:0], np.array([0]), backend=backend), np.zeros(0, "f4"))
 
 
+@pytest.mark.parametrize("wrong", [np.zeros(3, complex), np.zeros(3, ">f4")])
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda x, wrong: va.sum(x, axis=0, out=wrong), "out"),
+        (lambda x, wrong: va.dot(x[0], wrong), "y"),
+        (lambda x, wrong: va.exact_dot(x[0], wrong), "y"),
+        (lambda x, wrong: va.matmul(x, wrong), "b"),
+        (lambda x, wrong: va.searchsorted(x[0], wrong), "values"),
+        (lambda x, wrong: va.scatter(x[0], np.arange(3), wrong), "values"),
+        (lambda x, wrong: va.convolve(x[0], wrong), "weights"),
+        (lambda x, wrong: va.spmv(wrong, np.arange(3), np.array([0, 3]), x[0]), "values"),
+        (lambda x, wrong: va.csr(np.arange(3), np.arange(3), wrong, 3), "values"),
+        (lambda x, wrong: va.csr(np.arange(3), wrong, x[0], 3), "columns"),
+        (lambda x, wrong: va.coo(wrong, np.arange(3), np.array([0, 3])), "values"),
+        (lambda x, wrong: va.compact(x[0], wrong), "mask"),
+        (lambda x, wrong: va.sort_pairs(wrong, x[0]), "keys"),
+        (lambda x, wrong: va.sort_pairs(x[0], wrong), "values"),
+        (lambda x, wrong: va.kmeans(wrong.reshape(3, 1), 1), "points"),
+        (lambda x, wrong: va.find_all(wrong, [b"a"]), "text"),
+        (lambda x, wrong: va.gather(x[0], wrong), "indices"),
+        (lambda x, wrong: va.segmented_reduce(x[0], wrong), "starts"),
+    ],
+)
+def test_the_argument_of_a_wrong_type_is_named(call, name, wrong):
+    with pytest.raises(InvalidInput, match=rf"argument '{name}': got the type .*Fix: "):
+        call(np.ones((2, 3), "f4"), wrong)
+
+
 def test_out_and_dtype():
     x = data("f4", (4, 100))
     out = np.empty(4, "f4")

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vyre_driver import DeviceArray, VyreBackend
+from vyre_driver.arrays.array import require_same_backend
 from vyre_driver.errors import InvalidInput
 from vyre_driver.graph.recorded import RecordedRange
 from vyre_foundation import BuildError, DType, Value, constant
@@ -195,7 +196,7 @@ def condition(given: Callable[..., Any], name: str, example: str, *values: objec
 
 def starts_of(given: object, length: int, name: str = "starts") -> HostArray:
     """The starts of segments, and the end of the last: integers of any type that ascend from 0 to `length`."""
-    starts = vector(given, name)
+    starts = vector(known(array_of(given, name), name), name)
     of_kind(starts, "iu", "integers", name)
     found: HostArray = np.asarray(starts)
     falls = found[1:] < found[:-1]
@@ -209,19 +210,31 @@ def starts_of(given: object, length: int, name: str = "starts") -> HostArray:
     return found
 
 
-def delivered(result: Array, out: object) -> Array:
-    """The result, or `out` with the result in it: an array of the host or of a device."""
+def target(out: Array, arrays: Sequence[Array], dtype: DType, shape: tuple[int, ...]) -> None:
+    """Refuse an `out` that a result of `arrays` cannot go to, before anything is computed or recorded."""
+    needed, fix = f"an array of {dtype} {shape}", "pass an array of that type and shape"
+    if not isinstance(out, _ARRAYS):
+        raise InvalidInput("out", needed=needed, got=type(out).__name__, fix=fix)
+    own = type_of(out, "out")
+    if out.shape != shape or own is not dtype:
+        raise InvalidInput("out", needed=needed, got=f"{own} {out.shape}", fix=fix)
+    if isinstance(out, np.ndarray) and not out.flags.writeable:
+        fix = "pass an array of your own, such as numpy.empty(…) makes"
+        raise InvalidInput("out", needed="an array that can be written to", got="a read-only one", fix=fix)
+    recorded = next((array for array in arrays if isinstance(array, RecordedRange)), None)
+    if recorded is not None and getattr(out, "recorder", None) is not recorded.recorder:
+        needed, fix = f"a range of the graph of {recorded!r}", "make the result an output of the graph"
+        raise InvalidInput("out", needed=needed, got=shown(out), fix=fix)
+    device = next((array for array in arrays if isinstance(array, DeviceArray)), None)
+    if device is not None and isinstance(out, DeviceArray):
+        require_same_backend("out", out, device.backend)
+
+
+def delivered(result: Array, out: Array | None) -> Array:
+    """The result, or `out`, which `target` has accepted, with the result in it."""
     if out is None:
         return result if result.ndim or type(result) is not np.ndarray else result[()]
-    if not isinstance(out, _ARRAYS) or out.shape != result.shape or type_of(out) != type_of(result):
-        is_array = isinstance(out, _ARRAYS)
-        got = f"{type_of(out, 'out')} {out.shape}" if is_array else type(out).__name__  # type: ignore[attr-defined]
-        fix = "pass an array of that type and shape"
-        raise InvalidInput("out", needed=f"an array of {type_of(result)} {result.shape}", got=got, fix=fix)
     if isinstance(out, np.ndarray):
-        if not out.flags.writeable:
-            fix = "pass an array of your own, such as numpy.empty(…) makes"
-            raise InvalidInput("out", needed="an array that can be written to", got="a read-only one", fix=fix)
         np.copyto(out, np.asarray(result))
     else:
         out.assign(result)

@@ -93,7 +93,7 @@ def compact(x: object, mask: object, /, *, backend: Backend = None) -> Array:
     Raises:
         InvalidInput: The arrays do not fit each other, or an argument is of another kind.
     """
-    array, chosen = vector(x), _mask(mask, x)
+    array, chosen = _masked(x, mask)
     return choose(_where_true, [array, chosen], backend)
 
 
@@ -111,7 +111,7 @@ def partition(x: object, mask: object, /, *, backend: Backend = None) -> tuple[A
     Raises:
         InvalidInput: The arrays do not fit each other, or an argument is of another kind.
     """
-    array, chosen = vector(x), _mask(mask, x)
+    array, chosen = _masked(x, mask)
     first = choose(_where_true, [array, chosen], backend)
     return joined([first, choose(_where_false, [array, chosen], backend)]), first.size
 
@@ -131,7 +131,7 @@ def select(x: object, predicate: Callable[[Value], Value], /, *, backend: Backen
     Raises:
         InvalidInput: An argument is of another kind.
     """
-    array = vector(x)
+    array = vector(known(array_of(x)))
     function(predicate, "predicate", PREDICATE)
     return choose(_where(predicate), [array], backend)
 
@@ -157,7 +157,7 @@ def run_length(x: object, /, *, backend: Backend = None) -> Runs:
     Raises:
         InvalidInput: An argument is of another kind.
     """
-    array = vector(x)
+    array = vector(known(array_of(x)))
     starts = choose(_where_new, [array], backend, has_places=True)
     ends = joined([starts[1:], np.full(starts.size and 1, array.size, np.uint32)])
     lengths = mapped(_difference, i64, [ends, starts], backend)
@@ -186,7 +186,7 @@ def unique(x: object, /, *, backend: Backend = None) -> Array:
     Raises:
         InvalidInput: An argument is of another kind.
     """
-    array = array_of(x).reshape(-1)
+    array = known(array_of(x)).reshape(-1)
     if isinstance(array, np.ndarray) and 0 < array.size <= FEW:
         dtype = type_of(array)
         found = launch(_unique_few(dtype), {"keys": bits_of(contiguous(array), dtype)}, 1, backend)
@@ -208,7 +208,7 @@ def unique_all(x: object, /, *, backend: Backend = None) -> Unique:
     Raises:
         InvalidInput: An argument is of another kind.
     """
-    array = array_of(x)
+    array = known(array_of(x))
     order = argsort(array.reshape(-1), backend=backend)
     runs = run_length(gather(array.reshape(-1), order, backend=backend), backend=backend)
     indices = gather(order, runs.starts, backend=backend)
@@ -247,13 +247,14 @@ def _ones_like(array: Array) -> Array:
     return mapped(_one, i64, [array], None)
 
 
-def _mask(mask: object, x: object) -> Array:
-    chosen = vector(mask, "mask")
+def _masked(x: object, mask: object) -> tuple[Array, Array]:
+    """An array and its mask."""
+    array, chosen = vector(known(array_of(x))), vector(known(array_of(mask, "mask"), "mask"), "mask")
     of_kind(chosen, "b", "bools", "mask")
-    if chosen.size != array_of(x).size:
-        needed, got = f"{array_of(x).size} elements", str(chosen.size)
+    if chosen.size != array.size:
+        needed, got = f"{array.size} elements", str(chosen.size)
         raise InvalidInput("mask", needed=needed, got=got, fix="pass a bool for each element")
-    return chosen
+    return array, chosen
 
 
 def _where_true(sources: Sequence[Elements], index: Value) -> Value:
@@ -281,7 +282,7 @@ def _where_new(sources: Sequence[Elements], index: Value) -> Value:
 
 def choose(choice: Choice, arrays: list[Array], backend: Backend, *, has_places: bool = False) -> Array:
     """The chosen elements of the first array, or their indices, in order."""
-    sizes = tuple(known(array).size for array in arrays)
+    sizes = tuple(array.size for array in arrays)
     dtypes = tuple(type_of(array) for array in arrays)
     given = {f"x{n}": bits_of(array, dtype) for n, (array, dtype) in enumerate(zip(arrays, dtypes, strict=True))}
     if sizes[0] <= FEW:

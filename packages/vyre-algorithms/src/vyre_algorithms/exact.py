@@ -26,7 +26,18 @@ from math import inf, ldexp, nan
 
 import numpy as np
 
-from vyre_algorithms.arguments import Array, Backend, array_of, contiguous, delivered, of_kind, type_of, vector
+from vyre_algorithms.arguments import (
+    Array,
+    Backend,
+    array_of,
+    contiguous,
+    delivered,
+    known,
+    of_kind,
+    target,
+    type_of,
+    vector,
+)
 from vyre_algorithms.launches import beside, launch
 from vyre_algorithms.tree import BLOCK, WIDTH, Reduction, by_halves
 from vyre_driver.errors import InvalidInput
@@ -65,7 +76,7 @@ def exact_sum(x: object, /, *, out: Array | None = None, backend: Backend = None
     Raises:
         InvalidInput: An argument is of another kind.
     """
-    array = contiguous(array_of(x)).reshape(-1)
+    array = contiguous(known(array_of(x))).reshape(-1)
     return _exact([array], of_kind(array, "f", "floats"), out, backend)
 
 
@@ -84,13 +95,14 @@ def exact_dot(x: object, y: object, /, *, out: Array | None = None, backend: Bac
     Raises:
         InvalidInput: The vectors do not fit each other, or an argument is of another kind.
     """
-    left, right = vector(x), vector(y, "y")
+    left, right = known(vector(x)), known(vector(y, "y"), "y")
     dtype = of_kind(left, "f", "floats")
     if dtype is f64:
         fix = "convert the vectors, or multiply them and use exact_sum, which rounds each product"
         raise InvalidInput("x", needed="an array of f16, bf16 or f32", got="one of f64", fix=fix)
-    if type_of(right) is not dtype or right.size != left.size:
-        needed, got = f"{left.size} elements of {dtype}", f"{right.size} of {type_of(right)}"
+    other = type_of(right, "y")
+    if other is not dtype or right.size != left.size:
+        needed, got = f"{left.size} elements of {dtype}", f"{right.size} of {other}"
         raise InvalidInput("y", needed=needed, got=got, fix="pass two vectors of one type and length")
     return _exact([left, right], dtype, out, backend)
 
@@ -99,6 +111,8 @@ def _exact(arrays: Sequence[Array], dtype: DType, out: Array | None, backend: Ba
     size = arrays[0].size
     if size > MOST:
         raise InvalidInput("x", needed=f"at most {MOST} elements", got=str(size), fix="split the array")
+    if out is not None:
+        target(out, arrays, dtype, ())
     number = 0.0
     if size:
         number = rounded(np.asarray(long_accumulator(arrays, dtype, backend)).tolist(), dtype)

@@ -115,9 +115,10 @@ def _filtered(x: object, weights: object, mode: str, backend: Backend, *, is_rev
     kind = of_kind(array, "iuf", "integers or floats")
     if not array.ndim:
         raise InvalidInput("x", needed="an array with an axis", got="a scalar", fix="pass .reshape(1)")
-    if type_of(kernel) is not kind or kernel.ndim != array.ndim:
+    other = type_of(kernel, "weights")
+    if other is not kind or kernel.ndim != array.ndim:
         axes = "one axis" if array.ndim == 1 else f"{array.ndim} axes"
-        needed, got = f"an array of {kind} with {axes}", f"{type_of(kernel)} {kernel.shape}"
+        needed, got = f"an array of {kind} with {axes}", f"{other} {kernel.shape}"
         raise InvalidInput("weights", needed=needed, got=got, fix="reshape or convert one of the arrays")
     if not kernel.size:
         got, fix = f"none, in the shape {kernel.shape}", "pass an array with elements"

@@ -20,6 +20,7 @@ from vyre_algorithms.arguments import (
     delivered,
     of_kind,
     starts_of,
+    target,
     type_of,
     vector,
 )
@@ -85,8 +86,9 @@ def matmul(
     is_row, is_column = left.ndim == 1, right.ndim == 1
     left = left.reshape(1, -1) if is_row else left
     right = right.reshape(-1, 1) if is_column else right
-    if min(left.ndim, right.ndim) < 2 or left.shape[-1] != right.shape[-2] or type_of(right) is not kind:
-        got = f"{kind} {given_shapes[0]} and {type_of(right)} {given_shapes[1]}"
+    other = type_of(right, "b")
+    if min(left.ndim, right.ndim) < 2 or left.shape[-1] != right.shape[-2] or other is not kind:
+        got = f"{kind} {given_shapes[0]} and {other} {given_shapes[1]}"
         fix = "reshape or convert one of the arrays"
         raise InvalidInput("b", needed="(…, m, k) and (…, k, n) of one type", got=got, fix=fix)
     result = kind if dtype is None else as_dtype(dtype)
@@ -94,6 +96,8 @@ def matmul(
     (m, k), n = left.shape[-2:], right.shape[-1]
     shape = (*stack, *(() if is_row else (m,)), *(() if is_column else (n,)))
     state = f32 if result.is_float and result.bits == 16 else result
+    if out is not None:
+        target(out, [left, right], result, shape)
     size = math.prod(stack) * m * n
     if not size or not k:
         return delivered(zeros_beside(left, shape, result), out)
@@ -276,9 +280,11 @@ def spmv(values: object, columns: object, starts: object, x: object, /, *, backe
     of_kind(places, "iu", "integers", "columns")
     kind = of_kind(elements, "iuf", "integers or floats", "values")
     offsets = offsets_of(starts, elements.size, backend)
-    if type_of(dense) is not kind or dense.ndim not in (1, 2) or places.size != elements.size:
-        needed = f"{elements.size} columns, and a vector or matrix of {kind}"
-        got = f"{places.size}, and {type_of(dense)} {dense.shape}"
+    if places.size != elements.size:
+        needed, got = f"{elements.size} columns, one for each value", str(places.size)
+        raise InvalidInput("columns", needed=needed, got=got, fix="pass a column for each value")
+    if type_of(dense) is not kind or dense.ndim not in (1, 2):
+        needed, got = f"a vector or matrix of {kind}", f"{type_of(dense)} {dense.shape}"
         raise InvalidInput("x", needed=needed, got=got, fix="reshape or convert it")
     is_recorded = any(isinstance(array, RecordedRange) for array in (elements, places, offsets, dense))
     if is_recorded or not places.size or not dense.size:

@@ -59,21 +59,22 @@ def scatter(x: object, indices: object, values: object, /, operation: str = "set
         InvalidInput: An index is out of bounds, the arrays do not fit each other, or an argument is of another kind.
     """
     array, given = vector(x), vector(values, "values")
-    places = places_of(vector(indices, "indices"), array.size, backend)
-    dtype = type_of(array)
-    if type_of(given) is not dtype or given.size != places.size:
-        needed, got = f"{places.size} elements of {dtype}", f"{given.size} of {type_of(given)}"
+    wanted = vector(indices, "indices")
+    dtype, other = type_of(array), type_of(given, "values")
+    if other is not dtype or given.size != wanted.size:
+        needed, got = f"{wanted.size} elements of {dtype}", f"{given.size} of {other}"
         raise InvalidInput("values", needed=needed, got=got, fix="pass a value for each index")
     if operation not in ("set", "add", "min", "max"):
         needed = "one of set, add, min, max"
         raise InvalidInput("operation", needed=needed, got=repr(operation), fix="pass the name of an operation")
+    if operation != "set" and dtype not in (u32, i32, u64, i64):
+        needed, fix = "integers of 32 or 64 bits", "sort pairs of indices and values, and use segmented_reduce"
+        raise InvalidInput("x", needed=needed, got=f"an array of {dtype}", fix=fix)
+    places = places_of(wanted, array.size, backend)
     if not places.size:
         return array.copy()
     groups = -(-places.size // GROUP)
     if operation != "set":
-        if dtype not in (u32, i32, u64, i64):
-            needed, fix = "integers of 32 or 64 bits", "sort pairs of indices and values, and use segmented_reduce"
-            raise InvalidInput("x", needed=needed, got=f"an array of {dtype}", fix=fix)
         arrays = {"x": array, "indices": places, "values": given}
         return launch(_combine(dtype, operation), arrays, groups, backend)["x"]
     arrays = {"indices": places, "latest": zeros_beside(array, (array.size,), u32)}

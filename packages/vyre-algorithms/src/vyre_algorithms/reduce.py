@@ -24,6 +24,7 @@ from vyre_algorithms.arguments import (
     contiguous,
     delivered,
     of_kind,
+    target,
     type_of,
     vector,
 )
@@ -268,9 +269,12 @@ def dot(x: object, y: object, /, *, out: Array | None = None, backend: Backend =
     """
     left, right = vector(x), vector(y, "y")
     dtype = of_kind(left, "iuf", "integers or floats")
-    if type_of(right) is not dtype or right.size != left.size:
-        needed, got = f"{left.size} elements of {dtype}", f"{right.size} of {type_of(right)}"
+    other = type_of(right, "y")
+    if other is not dtype or right.size != left.size:
+        needed, got = f"{left.size} elements of {dtype}", f"{right.size} of {other}"
         raise InvalidInput("y", needed=needed, got=got, fix="pass two vectors of one type and length")
+    if out is not None:
+        target(out, [left, right], dtype, ())
     if not left.size:
         return delivered(zeros_beside(left, (), dtype), out)
     (found,) = reduce_sequence(reduction_of("dot", dtype, dtype), [left, right], backend)
@@ -313,6 +317,9 @@ def _reduced(
 ) -> Array:
     array = array_of(x)
     axes, whole = axes_of(axis, array.ndim), array.shape
+    if out is not None:
+        kept = [1 if n in axes else size for n, size in enumerate(whole) if keepdims or n not in axes]
+        target(out, [array], as_dtype(_result_type(operation, array, result)), tuple(kept))
     if len(axes) == array.ndim:
         sequence = contiguous(array).reshape(-1)
         if sequence.size:

@@ -23,6 +23,7 @@ from vyre_algorithms.arguments import (
     axis_last,
     axis_of,
     delivered,
+    target,
     type_of,
     vector,
 )
@@ -86,6 +87,8 @@ def scan(
     array = array_of(x)
     which = axis_of(axis, array.ndim)
     result = _result_type(array, operation, dtype)
+    if out is not None:
+        target(out, [array], result, array.shape)
     rows = axis_last(array, which)
     if not array.size:
         return delivered(zeros_beside(array, array.shape, result), out)

@@ -42,9 +42,10 @@ def searchsorted(x: object, values: object, /, side: str = "left", *, backend: B
     """
     array, wanted = vector(x), array_of(values, "values")
     dtype = type_of(array)
-    if type_of(wanted) is not dtype:
+    other = type_of(wanted, "values")
+    if other is not dtype:
         fix = "convert one of the arrays with .astype(…)"
-        raise InvalidInput("values", needed=f"an array of {dtype}", got=f"one of {type_of(wanted)}", fix=fix)
+        raise InvalidInput("values", needed=f"an array of {dtype}", got=f"one of {other}", fix=fix)
     if side not in ("left", "right"):
         raise InvalidInput("side", needed="'left' or 'right'", got=repr(side), fix="pass one of them")
     if not array.size or not wanted.size:

@@ -17,6 +17,7 @@ from vyre_algorithms.arguments import (
     condition,
     delivered,
     function,
+    target,
     type_of,
     vector,
 )
@@ -110,6 +111,8 @@ def sort(
     """
     array = array_of(x)
     which = axis_of(axis, array.ndim)
+    if out is not None:
+        target(out, [array], type_of(array), array.shape)
     if before is not None:
         return delivered(_merged(vector(array), before, descending, backend)[0], out)
     if not array.size:
@@ -151,6 +154,8 @@ def argsort(
     """
     array = array_of(x)
     which = axis_of(axis, array.ndim)
+    if out is not None:
+        target(out, [array], i64, array.shape)
     if before is not None:
         return delivered(_merged(vector(array), before, descending, backend)[1].astype(np.int64), out)
     if not array.size:
@@ -190,6 +195,8 @@ def sort_pairs(
         InvalidInput: The arrays do not fit each other, or an argument is of another kind.
     """
     array, with_them = vector(keys, "keys"), array_of(values, "values")
+    for given, name in ((array, "keys"), (with_them, "values")):
+        type_of(given, name)  # which refuses other types
     if not with_them.ndim or with_them.shape[0] != array.size:
         needed, got = f"{array.size} elements on the first axis", f"the shape {with_them.shape}"
         raise InvalidInput("values", needed=needed, got=got, fix="pass a value for each key")
