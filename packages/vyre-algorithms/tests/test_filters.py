@@ -16,6 +16,7 @@ from vyre_driver.arrays.make import array as array_on
 from vyre_driver.errors import InvalidInput
 from vyre_foundation.dtype import f64
 
+
 @pytest.mark.parametrize("function", [va.fft, va.ifft])
 @pytest.mark.parametrize("dtype", ["c8", "c16"])
 def test_subclasses_of_arrays_are_transformed(tmp_path, function, dtype):

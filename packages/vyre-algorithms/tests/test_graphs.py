@@ -43,7 +43,7 @@ def called(function, arrays):
 def test_what_depends_on_elements_is_refused(name):
     function, arrays = CASES[name]
     graph = GraphRecorder("algorithm")
-    with pytest.raises(InvalidInput, match="argument 'x': .* Fix: make it an output"):
+    with pytest.raises(InvalidInput, match=r"argument 'x': .* Fix: make it an output"):
         function(*recorded(arrays, graph))
     assert graph._bodies == [[]]
     assert len(graph._buffers) == len(arrays)

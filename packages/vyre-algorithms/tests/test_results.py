@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+
+import ml_dtypes
 import numpy as np
 import pytest
 from algorithm_data import same
@@ -68,6 +71,57 @@ def test_no_result_is_memory_of_an_argument(name, on_device):
             assert type(result) is np.ndarray
         else:
             assert isinstance(result, (np.generic, int))
+
+
+@pytest.mark.parametrize("on_device", [False, True], ids=["host", "device"])
+@pytest.mark.parametrize("size", [100, 20_000])
+def test_a_small_result_keeps_no_large_memory(size, on_device):
+    x = np.arange(size, dtype="f4")
+    mask = x < 3
+    if on_device:
+        x, mask = (array_on(backend_for("cpu"), array) for array in (x, mask))
+    results = [
+        va.compact(x, mask),
+        va.select(x, lambda v: v < 3),
+        va.unique(va.segmented_reduce(x, np.arange(size + 1), "any")),
+        va.run_length(mask).values,
+        va.run_length(mask).starts,
+        *va.top_k(x, 3),
+    ]
+    if not on_device:
+        results.append(va.sample(size, 3, 1))
+    for result in results:
+        assert 1 <= result.size <= 3
+        if on_device:
+            assert result._memory.resource.byte_len == result.nbytes
+        else:
+            assert result.base is None or result.base.nbytes <= 2 * result.nbytes
+
+
+@pytest.mark.parametrize("dtype", ["f2", ml_dtypes.bfloat16])
+def test_overflow_is_infinity_without_a_warning(backend, dtype):
+    x = np.full(100, np.finfo("f2").max if dtype == "f2" else ml_dtypes.finfo(dtype).max, dtype)
+    row = x.reshape(1, 100)
+    calls = [
+        lambda: va.sum(x, backend=backend),
+        lambda: va.prod(x, backend=backend),
+        lambda: va.sum(row, 1, backend=backend),
+        lambda: va.mean(np.array([np.inf], dtype), backend=backend),
+        lambda: va.cumsum(x, backend=backend)[1:],
+        lambda: va.segmented_scan(x, np.array([0, 100]), backend=backend)[1:],
+        lambda: va.segmented_reduce(x, np.array([0, 50, 100]), backend=backend),
+        lambda: va.dot(x, x, backend=backend),
+        lambda: va.matmul(row, row.T, backend=backend),
+        lambda: va.convolve(x, x[:2], "valid", backend=backend),
+        lambda: va.spmv(x, np.zeros(100, int), np.array([0, 100]), x[:1], backend=backend),
+        lambda: va.exact_sum(x, backend=backend),
+        lambda: va.exact_dot(x, x, backend=backend),
+    ]
+    for call in calls:
+        with warnings.catch_warnings(), np.errstate(all="raise"):
+            warnings.simplefilter("error")
+            found = call()
+        assert np.isposinf(np.asarray(found).astype("f8")).all()
 
 
 def test_results_of_read_only_arrays_can_be_written():

@@ -103,6 +103,20 @@ def contiguous(array: Array) -> Array:
     return array if array.is_contiguous else array.copy()
 
 
+def converted(array: Array, dtype: DType) -> Array:
+    """The array in a type; floats beyond it are infinities, of which NumPy would warn."""
+    if dtype.bits == 16 and type(array) is np.ndarray:
+        with np.errstate(all="ignore"):
+            return array.astype(dtype.numpy, copy=False)
+    return array.astype(dtype.numpy, copy=False)
+
+
+def prefix(array: Array, number: int) -> Array:
+    """The first elements: a copy if a view would keep more than twice their memory alive."""
+    part = array[:number]
+    return part if 2 * number >= array.size else part.copy()
+
+
 def axis_of(given: object, ndim: int, name: str = "axis") -> int:
     """The number of an axis, counted from the front."""
     try:

@@ -18,6 +18,7 @@ from vyre_algorithms.arguments import (
     function,
     known,
     of_kind,
+    prefix,
     type_of,
     vector,
 )
@@ -300,8 +301,7 @@ def choose(choice: Choice, arrays: list[Array], backend: Backend, *, has_places:
 
 def _first(found: dict[str, Array]) -> Array:
     """The elements that were chosen, which the others of the output follow."""
-    chosen: Array = found["chosen"][: int(found["number"].item())]
-    return chosen
+    return prefix(found["chosen"], int(found["number"].item()))
 
 
 class _Parts(NamedTuple):

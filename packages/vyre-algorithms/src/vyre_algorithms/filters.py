@@ -8,7 +8,18 @@ from functools import lru_cache
 
 import numpy as np
 
-from vyre_algorithms.arguments import MOST, Array, Backend, array_of, called, contiguous, function, of_kind, type_of
+from vyre_algorithms.arguments import (
+    MOST,
+    Array,
+    Backend,
+    array_of,
+    called,
+    contiguous,
+    converted,
+    function,
+    of_kind,
+    type_of,
+)
 from vyre_algorithms.launches import flipped, launch, slots_beside, zeros_beside
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import DType, Program, ProgramBuilder, Value, constant, program, select
@@ -148,7 +159,7 @@ def _filtered(x: object, weights: object, mode: str, backend: Backend, *, is_rev
         "slots": slots_beside(array, size),
     }
     found = launch(_correlation(kind, array.ndim), given, -(-size // GROUP), backend)["out"]
-    return found.reshape(tuple(shape)).astype(kind.numpy, copy=False)
+    return converted(found, kind).reshape(tuple(shape))
 
 
 @lru_cache(maxsize=64)

@@ -16,6 +16,7 @@ from vyre_algorithms.arguments import (
     as_dtype,
     axis_of,
     contiguous,
+    converted,
     count,
     delivered,
     of_kind,
@@ -110,7 +111,7 @@ def matmul(
         found = _in_blocks(given, kind, state, backend)
     else:
         found = _multiplied(given, kind, state, _tile(state, m, n, runs_loops([left, right], backend)), backend)
-    return delivered(found.reshape(shape).astype(result.numpy, copy=False), out)
+    return delivered(converted(found, result).reshape(shape), out)
 
 
 class _Tile(NamedTuple):
@@ -311,7 +312,7 @@ def multiply_rows(
     found = launch(made, given, -(-rows * width // GROUP), backend)
     if checks and found["outside"].item():
         columns_below(columns, dense.shape[0], backend)  # which refuses them, and says which
-    return found["out"].astype(kind.numpy, copy=False).reshape(rows, *dense.shape[1:])
+    return converted(found["out"], kind).reshape(rows, *dense.shape[1:])
 
 
 def coo(values: object, columns: object, starts: object, /, *, backend: Backend = None) -> tuple[Array, ...]:

@@ -9,7 +9,7 @@ from math import pi, prod
 
 import numpy as np
 
-from vyre_algorithms.arguments import Array, Backend, array_of, as_dtype, count
+from vyre_algorithms.arguments import Array, Backend, array_of, as_dtype, count, prefix
 from vyre_algorithms.launches import launch, slots_beside, zeros_beside
 from vyre_algorithms.move import gather
 from vyre_algorithms.sorts import argsort
@@ -164,7 +164,7 @@ def sample(size: int, k: int, key: int, /, *, backend: Backend = None) -> Array:
     """
     number = count(k, "k", count(size, "size"))
     words = philox(key, 2 * size, backend=backend)
-    return argsort(words.view(np.uint64), backend=backend)[:number]
+    return prefix(argsort(words.view(np.uint64), backend=backend), number)
 
 
 Words = list[Value]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -19,9 +18,9 @@ from vyre_algorithms.arguments import (
     Axes,
     Backend,
     array_of,
-    as_dtype,
     axes_of,
     contiguous,
+    converted,
     delivered,
     of_kind,
     target,
@@ -278,7 +277,7 @@ def dot(x: object, y: object, /, *, out: Array | None = None, backend: Backend =
     if not left.size:
         return delivered(zeros_beside(left, (), dtype), out)
     (found,) = reduce_sequence(reduction_of("dot", dtype, dtype), [left, right], backend)
-    return delivered(found.astype(dtype.numpy, copy=False).reshape(()), out)
+    return delivered(converted(found, dtype).reshape(()), out)
 
 
 def segmented_reduce(
@@ -319,7 +318,7 @@ def _reduced(
     axes, whole = axes_of(axis, array.ndim), array.shape
     if out is not None:
         kept = [1 if n in axes else size for n, size in enumerate(whole) if keepdims or n not in axes]
-        target(out, [array], as_dtype(_result_type(operation, array, result)), tuple(kept))
+        target(out, [array], _result_type(operation, array, result), tuple(kept))
     if len(axes) == array.ndim:
         sequence = contiguous(array).reshape(-1)
         if sequence.size:
@@ -406,7 +405,7 @@ def _of_no_elements(operation: str, array: Array, result: DType | None, number: 
     """What a number of sequences without elements have; there may be none of them."""
     if number:
         return _of_nothing(operation, array, result, number)
-    return zeros_beside(array, (0,), as_dtype(_result_type(operation, array, result)))
+    return zeros_beside(array, (0,), _result_type(operation, array, result))
 
 
 def _of_nothing(operation: str, array: Array, result: DType | None, number: int) -> Array:
@@ -414,19 +413,19 @@ def _of_nothing(operation: str, array: Array, result: DType | None, number: int)
         needed = f"at least one element for {operation}"
         raise InvalidInput("x", needed=needed, got="none", fix="leave empty arrays and segments out")
     value = np.nan if operation == "mean" else operation in ("prod", "all")
-    return beside(array, np.full(number, value, _result_type(operation, array, result)))
+    return beside(array, np.full(number, value, _result_type(operation, array, result).numpy))
 
 
 def _behind(index: Value, start: Value) -> Value:
     return (index - start).cast(i64)
 
 
-def _result_type(operation: str, array: Array, result: DType | None) -> np.dtype[Any]:
+def _result_type(operation: str, array: Array, result: DType | None) -> DType:
     if operation in ("argmin", "argmax"):
-        return np.dtype(np.int64)
-    return (type_of(array) if result is None else result).numpy
+        return i64
+    return type_of(array) if result is None else result
 
 
 def _finished(operation: str, states: Sequence[Array], array: Array, result: DType | None) -> Array:
     chosen = states[1] if operation in ("argmin", "argmax") else states[0]
-    return chosen.astype(_result_type(operation, array, result), copy=False)
+    return converted(chosen, _result_type(operation, array, result))

@@ -22,6 +22,7 @@ from vyre_algorithms.arguments import (
     axis_back,
     axis_last,
     axis_of,
+    converted,
     delivered,
     target,
     type_of,
@@ -72,8 +73,8 @@ def scan(
         x: An array of any type.
         operation: "sum", "prod", "min", "max", "any" or "all".
         axis: The axis along which elements are combined.
-        exclusive: Whether an element itself is left out; the first one gets the identity: 0, 1, the greatest or the
-            least value of the type, False or True.
+        exclusive: Whether an element itself is left out; the first one gets the identity, which changes no bit: 0, of
+            sums of floats −0, or 1, the greatest or the least value of the type, False or True.
         dtype: As for `sum`, for sums and products.
         out: Where the result goes.
         backend: As for `vyre.run`.
@@ -95,7 +96,7 @@ def scan(
     reduction = reduction_of(operation, type_of(array), result)
     length = rows.shape[-1]
     (found,) = scan_rows(reduction, [rows.reshape(-1)], length, exclusive, backend)
-    return delivered(axis_back(found.astype(result.numpy, copy=False).reshape(rows.shape), which), out)
+    return delivered(axis_back(converted(found, result).reshape(rows.shape), which), out)
 
 
 def segmented_scan(
@@ -135,7 +136,7 @@ def segmented_scan(
     reduction = segmented(reduction_of(operation, type_of(array), result), exclusive)
     shifted = joined([array[:1], array[:-1]]) if exclusive else array
     found, _ = scan_rows(reduction, [shifted, begins], array.size, False, backend)
-    return found.astype(result.numpy, copy=False)
+    return converted(found, result)
 
 
 @lru_cache(maxsize=1)

@@ -8,7 +8,7 @@ from math import isqrt
 
 import numpy as np
 
-from vyre_algorithms.arguments import Array, Backend, array_of, contiguous, count, type_of, vector
+from vyre_algorithms.arguments import Array, Backend, array_of, contiguous, count, prefix, type_of, vector
 from vyre_algorithms.choose import FEW, Choice, Elements, choose
 from vyre_algorithms.launches import launch, words, zeros_beside
 from vyre_algorithms.move import take
@@ -83,7 +83,7 @@ def top_k(x: object, k: int, /, *, largest: bool = True, backend: Backend = None
         return zeros_beside(array, (0,), type_of(array)), zeros_beside(array, (0,), i64)
     places = _candidates(array, number, largest, backend)
     candidates = array if places is None else take(array, places, backend)
-    order = argsort(candidates, descending=largest, backend=backend)[:number]
+    order = prefix(argsort(candidates, descending=largest, backend=backend), number)
     indices = order if places is None else _indexed(places, order, backend).astype(np.int64)
     return _indexed(candidates, order, backend), indices
 
