@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 from algorithm_data import data, same
@@ -192,6 +193,48 @@ def test_segments(backend):
     same(va.segmented_reduce(x, full, "argmin", backend=backend), np.array([part.argmin() for part in parts]))
     same(va.segmented_reduce(x > 0, full, "sum", backend=backend), np.array([(part > 0).sum() for part in parts]))
     same(va.segmented_reduce(x[:0], np.array([0]), backend=backend), np.zeros(0, "f4"))
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        (float, "f8"),
+        (int, "i8"),
+        ("f8", "f8"),
+        ("float32", "f4"),
+        (np.dtype("f8"), "f8"),
+        (np.dtype("i8"), "i8"),
+        (np.float64, "f8"),
+        (np.dtype("i2"), "i2"),
+        (f32, "f4"),
+        ("bfloat16", ml_dtypes.bfloat16),
+    ],
+)
+def test_types_by_their_names_in_numpy(given, wanted):
+    x = np.arange(5, dtype="f4")
+    assert va.sum(x, dtype=given).dtype == wanted
+    assert va.cumsum(x, dtype=given).dtype == wanted
+    assert va.matmul(x, x, dtype=given).dtype == wanted
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("i8", r"got 'i8', .* Fix: use vyre\.i8 for 8 bits, or numpy\.int64 for 8 bytes"),
+        ("u8", r"got 'u8', .* Fix: use vyre\.u8 for 8 bits, or numpy\.uint64 for 8 bytes"),
+        ("f32", "got 'f32', expected a type of the language"),
+        ("f16", "got .*, expected a type of the language"),
+        ("complex128", "got 'complex128', expected a type of the language"),
+        ("number", "got 'number', expected a type of the language"),
+        (complex, "got the type complex, expected a type of the language"),
+        ([], "got list, expected a type of the language"),
+        (3, "got 3, expected a type of the language"),
+        (">f4", "got '>f4', expected a type of the language"),
+    ],
+)
+def test_other_names_are_refused(given, message):
+    with pytest.raises(InvalidInput, match=f"argument 'dtype': {message}"):
+        va.sum(np.ones(3), dtype=given)
 
 
 @pytest.mark.parametrize("wrong", [np.zeros(3, complex), np.zeros(3, ">f4")])

@@ -84,6 +84,15 @@ def test_nothing():
     same(va.segmented_scan(np.zeros(0, "i4"), np.zeros(1, "i8")), np.zeros(0, "i8"))
 
 
+def test_the_identity_is_what_changes_no_bit(backend):
+    x = np.array([-0.0, 1], "f4")
+    same(va.scan(x, exclusive=True, backend=backend), np.array([-0.0, -0.0], "f4"))
+    same(va.segmented_scan(x, np.array([0, 2]), exclusive=True, backend=backend), np.array([-0.0, -0.0], "f4"))
+    same(va.scan(x, "prod", exclusive=True, backend=backend), np.array([1, -0.0], "f4"))
+    same(va.scan(x, "max", exclusive=True, backend=backend), np.array([-np.inf, -0.0], "f4"))
+    same(va.scan(x.astype("i4"), exclusive=True, backend=backend), np.array([0, 0]))
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -17,7 +17,7 @@ from vyre_driver.errors import InvalidInput
 from vyre_driver.graph.recorded import RecordedRange
 from vyre_foundation import BuildError, DType, Value, constant
 from vyre_foundation.build.arguments import dtype_of, number, shown
-from vyre_foundation.dtype import DTYPES, bf16, bool_
+from vyre_foundation.dtype import DTYPES, bf16, bool_, f64, i64
 
 HostArray: TypeAlias = npt.NDArray[Any]
 Array: TypeAlias = Any
@@ -65,14 +65,31 @@ def type_of(array: Array, name: str = "x") -> DType:
 
 
 def as_dtype(given: object, name: str = "dtype") -> DType:
-    """The type of the language that `given` names."""
+    """The type of the language that `given` is, or names as in NumPy: ``float`` is f64, and ``"float32"`` f32."""
     try:
-        return _dtype_of(given) if isinstance(given, (np.dtype, type)) else dtype_of(given)
+        return _dtype_of(given) if isinstance(given, (np.dtype, type, str)) else dtype_of(given)
     except BuildError as error:
         raise InvalidInput(name, needed="a type of the language", got=shown(given), fix=error.fix) from None
 
 
-_dtype_of = lru_cache(maxsize=64, typed=True)(dtype_of)
+@lru_cache(maxsize=64, typed=True)
+def _dtype_of(given: object) -> DType:
+    if isinstance(given, type) and given in _PYTHON_TYPES:
+        return _PYTHON_TYPES[given]
+    if isinstance(given, str):
+        if given in ("i8", "u8"):
+            fix = f"use vyre.{given} for 8 bits, or numpy.{'u' * (given == 'u8')}int64 for 8 bytes"
+            raise BuildError(f"got {given!r}, expected a type", fix=fix)
+        try:
+            return dtype_of(np.dtype(given))
+        except TypeError:
+            pass
+    return dtype_of(given)
+
+
+_PYTHON_TYPES = {bool: bool_, int: i64, float: f64}
+
+
 _TYPES = {dtype.numpy: dtype for dtype in DTYPES if dtype is not bf16}
 """The types of NumPy, which are looked up for each array."""
 

@@ -167,6 +167,9 @@ def _ends_of_bins(range: tuple[float, float] | None, array: Array, backend: Back
         return None
     if range is None:
         lowest, highest = map(float, _ends(array, backend))
+        if isfinite(lowest) and isfinite(highest) and not isfinite(highest - lowest):
+            needed, got = "elements whose difference f64 has", f"elements from {lowest} to {highest}"
+            raise InvalidInput("x", needed=needed, got=got, fix="scale the elements, or pass the edges as `bins`")
         if not (isfinite(lowest) and isfinite(highest)):
             needed, got = "finite elements, as no `range` is passed", f"elements from {lowest} to {highest}"
             raise InvalidInput("x", needed=needed, got=got, fix="pass range=(first, last), with the ends of the bins")
@@ -177,6 +180,9 @@ def _ends_of_bins(range: tuple[float, float] | None, array: Array, backend: Back
     except (TypeError, ValueError):
         raise InvalidInput("range", needed=needed, got=shown(range), fix=fix) from None
     if not (isfinite(first) and isfinite(last) and first <= last):
+        raise InvalidInput("range", needed=needed, got=f"{first} and {last}", fix=fix)
+    if not isfinite(last - first):
+        needed, fix = "two numbers whose difference f64 has", "pass the edges as `bins`"
         raise InvalidInput("range", needed=needed, got=f"{first} and {last}", fix=fix)
     return first + 0.0, last + 0.0  # −0 and +0 are one key of the cache
 

@@ -37,7 +37,7 @@ def array(backend: VyreBackend, given: object, dtype: DTypeLike | None = None) -
     if isinstance(given, DeviceArray):
         require_same_backend("array", given, backend)
         if dtype is not None and dtype_of(dtype) is not given.dtype:
-            fix = "convert it with a kernel, or through .numpy()"
+            fix = "convert it with .astype(…)"
             raise InvalidInput("array", needed=f"an array of {dtype_of(dtype)}", got=f"one of {given.dtype}", fix=fix)
         return given.copy()
     host = host_array(given, dtype)
