@@ -522,11 +522,28 @@ def test_views_of_other_axes_shapes_and_types(backend: vy.VyreBackend) -> None:
         lambda: array.transpose(0, 0, 1),
         lambda: array.broadcast_to((3, 4)),
         lambda: array.broadcast_to((2, 3, 5)),
+        lambda: array[0, 0].broadcast_to((-1, 4)),
+        lambda: array[0, 0].broadcast_to((1.5, 4)),  # type: ignore[arg-type]
+        lambda: array[0, 0].broadcast_to(4),  # type: ignore[arg-type]
         lambda: array.T.view(vy.u8),
         lambda: array[:, :, :1].copy().view(vy.u64),
     ):
         with pytest.raises(InvalidInput, match="Fix: "):
             refused()
+
+
+def test_shapes_cannot_be_assigned(backend: vy.VyreBackend) -> None:
+    array = vy.array(np.arange(6, dtype=np.float32), backend=backend)
+    with pytest.raises(AttributeError, match="shape"):
+        array.shape = (2, 3)  # type: ignore[misc]
+    assert array.shape == (6,)
+    assert array.reshape(2, 3).shape == (2, 3)
+
+
+def test_shapes_beyond_any_memory_are_refused(backend: vy.VyreBackend) -> None:
+    for make in (vy.zeros, vy.empty):
+        with pytest.raises(DeviceOutOfMemory, match="Fix: "):
+            make((2**40, 2**40), vy.f32, backend=backend)
 
 
 def test_conversions(backend: vy.VyreBackend) -> None:

@@ -20,7 +20,7 @@ from vyre_driver.errors import DeviceOutOfMemory, InvalidInput, UnsupportedFeatu
 from vyre_driver.plan.gather import convert, gather, layout_of, scatter
 from vyre_driver.plan.moves import copy_all, copy_range, grid_of
 from vyre_driver.plan.operators import WithoutOperators
-from vyre_driver.plan.strides import broadcast_strides, contiguous_strides, reordered, reshaped
+from vyre_driver.plan.strides import broadcast_strides, contiguous_strides, lengths_of, reordered, reshaped
 from vyre_foundation.build.arguments import DTypeLike, dtype_of, elements_of, shown
 from vyre_foundation.dtype import DType, bool_
 
@@ -44,7 +44,7 @@ class DeviceArray(WithoutOperators, ResidentArray):
     """
 
     __slots__ = (
-        *("_is_contiguous", "_memory", "_offset", "_resource", "_strides", "backend", "dtype", "shape", "size"),
+        *("_is_contiguous", "_memory", "_offset", "_resource", "_shape", "_strides", "backend", "dtype", "size"),
         "__weakref__",
     )
 
@@ -61,7 +61,7 @@ class DeviceArray(WithoutOperators, ResidentArray):
         strides: tuple[int, ...] | None = None,
     ) -> None:
         """Not for callers: `offset` and `strides` count elements."""
-        self.backend, self._memory, self.dtype, self.shape = backend, memory, dtype, shape
+        self.backend, self._memory, self.dtype, self._shape = backend, memory, dtype, shape
         self._resource, self._offset, self.size = memory.resource, offset, math.prod(shape)
         self._strides = contiguous_strides(shape) if strides is None else strides
         self._is_contiguous: bool | None = True if strides is None else None
@@ -77,9 +77,14 @@ class DeviceArray(WithoutOperators, ResidentArray):
         return self.backend.id()
 
     @property
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of the axes. It cannot be assigned: `reshape` gives a view of another shape."""
+        return self._shape
+
+    @property
     def ndim(self) -> int:
         """The number of axes."""
-        return len(self.shape)
+        return len(self._shape)
 
     @property
     def nbytes(self) -> int:
@@ -314,8 +319,9 @@ class DeviceArray(WithoutOperators, ResidentArray):
         Raises:
             InvalidInput: The array does not broadcast to the shape.
         """
-        strides = broadcast_strides(self.shape, self._strides, shape)
-        return DeviceArray(self.backend, self._memory, self.dtype, tuple(shape), self._offset, strides)
+        lengths = lengths_of(shape)
+        strides = broadcast_strides(self.shape, self._strides, lengths)
+        return DeviceArray(self.backend, self._memory, self.dtype, lengths, self._offset, strides)
 
     def view(self, dtype: DTypeLike) -> DeviceArray:
         """The same bytes as elements of another type; one of another size divides or joins elements of the last axis.

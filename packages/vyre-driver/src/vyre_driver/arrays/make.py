@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from vyre_driver.arrays.arrow import from_arrow
 from vyre_driver.arrays.memory import ArrayMemory
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.errors import InvalidInput, UnsupportedFeature
+from vyre_driver.plan.strides import lengths_of
 from vyre_foundation.build.arguments import DTypeLike, dtype_of, elements_of, shown
 
 if TYPE_CHECKING:
@@ -21,15 +21,7 @@ if TYPE_CHECKING:
 
 def zeros(backend: VyreBackend, shape: int | Sequence[int], dtype: DTypeLike) -> DeviceArray:
     """Make an array of zeros in the memory of `backend`; nothing is uploaded."""
-    lengths = tuple(shape) if isinstance(shape, Sequence) else (shape,)
-    try:
-        found = tuple(operator.index(length) for length in lengths)
-    except TypeError:
-        found = (-1,)
-    if any(length < 0 for length in found):
-        fix = "pass integers of at least 0"
-        raise InvalidInput("shape", needed="lengths", got=shown(shape), fix=fix)
-    return allocate(backend, dtype_of(dtype), found)
+    return allocate(backend, dtype_of(dtype), lengths_of(shape if isinstance(shape, Sequence) else (shape,)))
 
 
 def array(backend: VyreBackend, given: object, dtype: DTypeLike | None = None) -> DeviceArray:

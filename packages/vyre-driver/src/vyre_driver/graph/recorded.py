@@ -13,7 +13,7 @@ from vyre_driver.graph.nodes import BufferRange
 from vyre_driver.plan.gather import convert, gather, layout_of
 from vyre_driver.plan.moves import WORDS, grid_of
 from vyre_driver.plan.operators import WithoutOperators
-from vyre_driver.plan.strides import broadcast_strides, contiguous_strides, reordered, reshaped
+from vyre_driver.plan.strides import broadcast_strides, contiguous_strides, lengths_of, reordered, reshaped
 from vyre_foundation.build.arguments import DTypeLike, dtype_of
 from vyre_foundation.dtype import DType
 from vyre_foundation.errors import BuildError
@@ -158,7 +158,8 @@ class RecordedRange(WithoutOperators):
         Raises:
             InvalidInput: The range does not broadcast to the shape.
         """
-        return self._gathered(shape, broadcast_strides(self.shape, contiguous_strides(self.shape), shape))
+        lengths = lengths_of(shape)
+        return self._gathered(lengths, broadcast_strides(self.shape, contiguous_strides(self.shape), lengths))
 
     def flip(self) -> RecordedRange:
         """Record a copy with the elements in reverse order on every axis."""

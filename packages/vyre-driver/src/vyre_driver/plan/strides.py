@@ -63,6 +63,21 @@ def _integers(name: str, given: Sequence[int | Sequence[int]]) -> tuple[int, ...
         raise InvalidInput(name, needed="integers", got=f"{tuple(wanted)}", fix="pass integers") from None
 
 
+def lengths_of(given: Sequence[int]) -> tuple[int, ...]:
+    """A shape that a caller passes.
+
+    Raises:
+        InvalidInput: It is not a sequence of lengths.
+    """
+    try:
+        found = tuple([operator.index(length) for length in given])
+    except TypeError:
+        found = (-1,)
+    if any(length < 0 for length in found):
+        raise InvalidInput("shape", needed="lengths", got=f"{given}", fix="pass integers of at least 0, in a tuple")
+    return found
+
+
 def broadcast_strides(own: Sequence[int], strides: Sequence[int], shape: Sequence[int]) -> tuple[int, ...]:
     """The strides that repeat the elements of the shape `own` along the axes of another, as in NumPy.
 
