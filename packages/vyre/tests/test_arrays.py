@@ -541,9 +541,9 @@ def test_shapes_cannot_be_assigned(backend: vy.VyreBackend) -> None:
 
 
 def test_shapes_beyond_any_memory_are_refused(backend: vy.VyreBackend) -> None:
-    for make in (vy.zeros, vy.empty):
+    for function in (vy.zeros, vy.empty):
         with pytest.raises(DeviceOutOfMemory, match="Fix: "):
-            make((2**40, 2**40), vy.f32, backend=backend)
+            function((2**40, 2**40), vy.f32, backend=backend)
 
 
 def test_conversions(backend: vy.VyreBackend) -> None:

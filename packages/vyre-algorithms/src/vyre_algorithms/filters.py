@@ -206,8 +206,8 @@ def _stencil(update: Stencil, kind: DType, ndim: int, boundary: str | Literal) -
         place = _coordinates(p, p.global_id(0), lengths)
 
         def at(*distances: int) -> Value:
-            is_known = all(isinstance(distance, int) and -MOST < distance < MOST for distance in distances)
-            if len(distances) != ndim or not is_known:
+            is_number = all(isinstance(distance, int) for distance in distances)
+            if len(distances) != ndim or not is_number or max(map(abs, distances)) >= MOST:
                 needed = f"{ndim} integer{'s, one for each axis' if ndim > 1 else ''}, between ±{MOST}"
                 raise InvalidInput("at", needed=needed, got=f"{distances}", fix="call at() with literal distances")
             index, is_inside = constant(u32, 0), constant(bool_, True)

@@ -188,10 +188,12 @@ def transpose(x: object, axes: Iterable[int] | None = None, /, *, backend: Backe
     array = contiguous(array_of(x))
     order = tuple(range(array.ndim))[::-1]
     if axes is not None:
-        if not isinstance(axes, Iterable):
+        try:
+            named = tuple(axes)
+        except TypeError:
             needed, fix = f"each of the {array.ndim} axes", "pass a tuple of integers"
-            raise InvalidInput("axes", needed=needed, got=shown(axes), fix=fix)
-        order = tuple(axis_of(a, array.ndim, "axes") for a in axes)
+            raise InvalidInput("axes", needed=needed, got=shown(axes), fix=fix) from None
+        order = tuple(axis_of(a, array.ndim, "axes") for a in named)
     if sorted(order) != list(range(array.ndim)):
         needed = f"each of the {array.ndim} axes once"
         raise InvalidInput("axes", needed=needed, got=f"{order}", fix="name each axis once, counted from 0")

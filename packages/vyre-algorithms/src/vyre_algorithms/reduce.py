@@ -317,8 +317,8 @@ def _reduced(
     array = array_of(x)
     axes, whole = axes_of(axis, array.ndim), array.shape
     if out is not None:
-        kept = [1 if n in axes else size for n, size in enumerate(whole) if keepdims or n not in axes]
-        target(out, [array], _result_type(operation, array, result), tuple(kept))
+        lengths = [1 if n in axes else size for n, size in enumerate(whole) if keepdims or n not in axes]
+        target(out, [array], _result_type(operation, array, result), tuple(lengths))
     if len(axes) == array.ndim:
         sequence = contiguous(array).reshape(-1)
         if sequence.size:
