@@ -9,7 +9,7 @@ import pytest
 
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.registry.aot import emit_aot_target
-from vyre_driver_cpu.compiler import target_machine
+from vyre_driver_cpu.compiler import assembly, target_machine
 from vyre_driver_cpu.cpu import host, named
 from vyre_driver_cpu.spelling import spellings
 from vyre_foundation.build import apply, program
@@ -226,6 +226,23 @@ def test_a_fused_multiply_add_and_its_negation_are_two_instructions(cpu: str, ne
     text = emit_aot_target(f"cpu-asm:{cpu}", p.build()).decode()
     assert "fmadd" in text
     assert "fnmadd" not in text
+
+
+@pytest.mark.parametrize("cpu", ["armv8", "apple-m1"])
+def test_fences_are_put_behind_values_without_names(cpu: str) -> None:
+    """The optimizer leaves such values, whose numbers are no beginnings of names."""
+    text = """
+define float @twice(float %0, float %1) {
+  %3 = call float @llvm.fma.f32(float %0, float %1, float %0)
+  %4 = fneg float %3
+  %5 = call float @llvm.fma.f32(float %4, float %1, float %3)
+  ret float %5
+}
+declare float @llvm.fma.f32(float, float, float)
+"""
+    code = assembly(text, named(cpu))
+    assert "fmadd\ts" in code
+    assert "fmsub\ts" in code  # of a factor that is negated, which is exact
 
 
 def test_this_cpu_is_known() -> None:

@@ -155,9 +155,15 @@ def _fenced(module: llvm.ModuleRef) -> llvm.ModuleRef:
     For arm64, LLVM takes ``-fma(a, b, c)`` for `fnmadd`, which is ``fma(-a, b, -c)``: where the sum is exactly 0, that
     has the other sign. LLVM makes no vectors of loops with fences, so they come after its optimizer.
     """
-    fence = r"\1\2.fused = \3\n\1\2 = call \4 @llvm.arithmetic.fence.\5(\4 \2.fused)"
-    text, number = _FUSED.subn(fence, str(module))
-    return llvm.parse_assembly(text) if number else module
+    number = count()
+
+    def fenced(match: re.Match[str]) -> str:
+        before, name, call, type, suffix = match.groups()
+        fused = f"%fused{next(number)}"  # the optimizer leaves values without names, and numbers are no stems of names
+        return f"{before}{fused} = {call}\n{before}{name} = call {type} @llvm.arithmetic.fence.{suffix}({type} {fused})"
+
+    text, found = _FUSED.subn(fenced, str(module))
+    return llvm.parse_assembly(text) if found else module
 
 
 def assembly(text: str, cpu: Cpu) -> str:
