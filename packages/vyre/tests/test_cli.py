@@ -746,7 +746,7 @@ NUMBERS = {
         "--invocations": ("-1", "1e3", "1,2,3,4", ""),
     },
     "tune": {"--grid": ("-1 1 1", "99999999999 1 1"), "--workgroup-size": ("0", "99999999999", "1,1,1,1")},
-    "profile": {"--seconds": ("0", "-1", "nan", "inf")},
+    "profile": {"--seconds": ("-1", "nan", "inf")},
     "compile": {"--workgroup": ("0 1 1", "-1 1 1", "99999999999 1 1"), "--ulp": ("-1", "1.5")},
     "demo": {"--limit": ("0", "-5")},
     "cache prune": {"--size": ("-1", "much", "nan")},

@@ -22,10 +22,10 @@ from vyre_foundation.ir.shapes import LAUNCH_SHAPE
 
 
 class Seconds(click.FloatRange):
-    """Seconds above 0. click finds nan within every range; it is refused here."""
+    """Seconds above 0, or from 0 on if `zero_is_allowed`. click finds nan within every range; it is refused here."""
 
-    def __init__(self) -> None:
-        super().__init__(min=0, max=MAX_TIMEOUT, min_open=True)
+    def __init__(self, *, zero_is_allowed: bool = False) -> None:
+        super().__init__(min=0, max=MAX_TIMEOUT, min_open=not zero_is_allowed)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The number of seconds."""

@@ -23,7 +23,8 @@ from vyre_driver.profiling import SECONDS
 @INVOCATIONS
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
               help="Write a page with bars and the roofline, which loads nothing.")  # fmt: skip
-@click.option("--seconds", type=Seconds(), default=SECONDS, show_default=True, help="How long to run.")
+@click.option("--seconds", type=Seconds(zero_is_allowed=True), default=SECONDS, show_default=True,
+              help="How long to run; 0 is the fewest runs.")  # fmt: skip
 @JSON
 def profile_command(
     file: Path,
