@@ -84,10 +84,10 @@ def test_a_run_that_is_there_is_replaced_only_when_asked(finished: Path, tmp_pat
     lines = path.read_bytes().split(b"\n")
     path.write_bytes(b"\n".join(lines[:2]) + b"\n")
     assert len(prove(["reference"], few, journal=path).cells) == 17  # it had no cells
-    path.write_text("notes of somebody\n", "utf-8")
+    path.write_text("another text\n", "utf-8")
     with pytest.raises(RunsDiffer, match=r"is another file, or a damaged journal\. Fix: name another file"):
         prove(["reference"], few, journal=path)
-    assert path.read_text("utf-8") == "notes of somebody\n"
+    assert path.read_text("utf-8") == "another text\n"
 
 
 def test_a_line_that_was_cut_off_does_not_count(finished: Path, tmp_path: Path) -> None:

@@ -633,7 +633,30 @@ def of_workgroup_memory(x: vy.Array[vy.i32, "n"]) -> vy.Array[vy.i32, "n"]:
     return seen[vy.local_id()] if is_greater else 0
 
 
-@pytest.mark.parametrize("kernel", [both, either, one_of_two, of_private_memory, of_workgroup_memory])
+@vy.kernel
+def of_a_chained_comparison(x: vy.Array[vy.i32, "n"], seen: vy.InOut[vy.i32, "n"]):
+    i = vy.index()
+    if 0 < x[i] < vy.i32(noted(seen, i, x[i])):
+        seen[i] += 1
+
+
+@vy.func
+def nested(value):
+    own = vy.private(vy.i32, 1)
+    return own[0] > 0 if value > 3 and noted(own, 0, value) else own[0] == 0
+
+
+@vy.kernel
+def of_a_nested_condition(x: vy.Array[vy.i32, "n"]) -> vy.Array[vy.i32, "n"]:
+    return 1 if x[vy.index()] > 2 and nested(x[vy.index()]) else 0
+
+
+ACT_ALWAYS = [
+    *(both, either, one_of_two, of_private_memory, of_workgroup_memory, of_a_chained_comparison, of_a_nested_condition),
+]
+
+
+@pytest.mark.parametrize("kernel", ACT_ALWAYS)
 def test_a_store_that_python_would_make_under_a_condition_is_refused(kernel) -> None:
     with pytest.raises(vy.KernelError, match="a store in an operand that is evaluated under a condition acts always"):
         kernel.program

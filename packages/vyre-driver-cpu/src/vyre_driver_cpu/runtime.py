@@ -26,6 +26,7 @@ VARIABLE = "VYRE_CPU_THREADS"
 STACK = 16 * 2**20
 """Bytes for each thread: arrays of workgroups live on the stack, up to 1 MiB of them."""
 MOST_THREADS = 4096
+"""Threads that `VYRE_CPU_THREADS` may ask for."""
 _LINE = 64
 _MUTEX, _WORK, _DONE, _SIZE = 0, 128, 256, 512
 """Where a pool has its mutex and its conditions, and its size in bytes."""
@@ -96,7 +97,7 @@ _One = PoolJob * 1
 
 
 def thread_count() -> int:
-    """How many threads a pool has; `BackendUnavailable` for a setting that is no such number."""
+    """How many threads a pool has; `BackendUnavailable` for a setting that is no number from 1 to `MOST_THREADS`."""
     wanted = os.environ.get(VARIABLE, "").strip()
     if not wanted:
         return usable_cpus()

@@ -1,10 +1,10 @@
 """Rows of adjacent elements to vectors of their columns, and back, by shuffles that CPUs have instructions for.
 
-A vector has 2ʷ elements, a row 2ˡ. Of an element the bits of its row are r, and those of its column c. Where it lies is
-as many bits: the number of its vector, and its place in that. Each step takes two vectors whose numbers differ in one
-bit, and gives two: that bit becomes one of the place, and one of the place becomes that of the number.
+An element has a row and a column, and lies in a vector, by its number, at a place. All of these are numbers of a few
+bits, and a transposition is a permutation of bits. Each step shuffles pairs of vectors whose numbers differ in one bit:
+that bit becomes a bit of the place, and a bit of the place becomes that of the number.
 
-Instructions shuffle elements inside of pieces of 128 bits, or these pieces. So a step is one of these:
+CPUs shuffle elements inside of pieces of 128 bits, or whole pieces. So a step is one of these:
 
 - *even, odd*: the pieces, or elements inside of pieces, at even places, and those at odd ones. The bit of the number
   becomes the highest of these, and the lowest leaves.
@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 PIECE = 16
-"""Bytes inside of which a shuffle is one instruction."""
+"""Bytes inside of which a shuffle is one instruction, for elements of 4 and 8 bytes."""
 
 Shuffle = Callable[[str, str, Sequence[int]], str]
 """A vector of elements of two vectors, by their places; those of the second follow those of the first."""
@@ -28,42 +28,43 @@ class Transposition:
 
     def __init__(self, width: int, length: int, size: int) -> None:
         self.width, self.length = width, length
-        self._w, self._l = width.bit_length() - 1, length.bit_length() - 1
-        self._e = min((PIECE // size).bit_length() - 1, self._w)
-        """Bits of a place inside of a piece."""
-        self._inside = min(self._l, self._e)
+        self._row_bits, self._column_bits = width.bit_length() - 1, length.bit_length() - 1
+        self._piece_bits = min((PIECE // size).bit_length() - 1, self._row_bits)
+        """Bits of a place inside of its piece."""
+        self._inside = min(self._column_bits, self._piece_bits)
+        """Bits of the column that are among these."""
 
     def rows_of_vector(self, number: int) -> list[int]:
         """The rows that lie in a vector, one behind the other, before their columns are taken."""
-        behind = self._e - self._inside  # bits of rows inside of a piece
-        pieces = self._w - self._e - (self._l - self._inside)  # and of pieces
-        first = list(range(behind)) + list(range(self._e, self._e + pieces))
-        numbers = list(range(behind, self._e)) + list(range(self._e + pieces, self._w))
+        behind = self._piece_bits - self._inside  # bits of rows inside of a piece
+        pieces = self._row_bits - self._piece_bits - (self._column_bits - self._inside)  # and of pieces
+        first = list(range(behind)) + list(range(self._piece_bits, self._piece_bits + pieces))
+        numbers = list(range(behind, self._piece_bits)) + list(range(self._piece_bits + pieces, self._row_bits))
         return [_moved(at, first) | _moved(number, numbers) for at in range(self.width // self.length)]
 
     def columns(self, vectors: Sequence[str], shuffle: Shuffle) -> list[str]:
         """The columns, in their order, of vectors with the rows of `rows_of_vector`."""
         found = list(vectors)
-        for bit in range(self._l):
-            piece = 1 if bit < self._inside else 1 << self._e
-            span = 1 << self._e if bit < self._inside else self.width
-            self._step(found, bit, [_at_even(piece, span, self.width, odd) for odd in (0, 1)], shuffle)
+        for bit in range(self._column_bits):
+            piece = 1 << self._piece_bits
+            each, span = (1, piece) if bit < self._inside else (piece, self.width)
+            self._step(found, bit, [_at_even(each, span, self.width, odd) for odd in (0, 1)], shuffle)
         return found
 
     def rows(self, columns: Sequence[str], shuffle: Shuffle) -> list[tuple[str, list[int]]]:
         """For each row, a vector that has it and the places of its elements there."""
-        found = list(columns)
-        for bit in range(self._inside, self._l):
-            self._step(found, bit, [_at_even(1 << self._e, self.width, self.width, odd) for odd in (0, 1)], shuffle)
+        found, piece = list(columns), 1 << self._piece_bits
+        for bit in range(self._inside, self._column_bits):
+            self._step(found, bit, [_at_even(piece, self.width, self.width, odd) for odd in (0, 1)], shuffle)
         for bit in reversed(range(self._inside)):
-            self._step(found, bit, [_interleaved(1 << self._e, self.width, upper) for upper in (0, 1)], shuffle)
-        behind, least = self._e - self._inside, self._l + self._e - self._inside
-        numbers = [*range(behind, self._e), *range(self._e, self._l)]
-        inside, pieces = list(range(behind)), list(range(least, self._w))
-        columns_at = [*range(self._inside), *range(self._e + len(pieces), self._w)]
+            self._step(found, bit, [_interleaved(piece, self.width, upper) for upper in (0, 1)], shuffle)
+        behind, least = self._piece_bits - self._inside, self._column_bits + self._piece_bits - self._inside
+        numbers = [*range(behind, self._piece_bits), *range(self._piece_bits, self._column_bits)]
+        inside, pieces = list(range(behind)), list(range(least, self._row_bits))
+        columns_at = [*range(self._inside), *range(self._piece_bits + len(pieces), self._row_bits)]
         rows: list[tuple[str, list[int]]] = []
         for row in range(self.width):
-            at = _taken(row, inside) << self._inside | _taken(row, pieces) << self._e
+            at = _taken(row, inside) << self._inside | _taken(row, pieces) << self._piece_bits
             places = [at | _moved(column, columns_at) for column in range(self.length)]
             rows.append((found[_taken(row, numbers)], places))
         return rows

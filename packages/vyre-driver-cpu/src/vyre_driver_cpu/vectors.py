@@ -549,7 +549,7 @@ def _are_apart(stmts: tuple[Stmt, ...], nodes: list[Expr], lanes: VectorLanes) -
 
 
 def _width(scope: FunctionScope, loop: For, stmts: tuple[Stmt, ...], nodes: list[Expr], bits: int) -> int:
-    """The lanes of a register, or of so many bits of it, or fewer if the loop has fewer iterations."""
+    """How many lanes a register has, of which `bits` are used at most; fewer if the loop has fewer iterations."""
     variables = [s.value.dtype for s in stmts if isinstance(s, Var)]
     elements = [node.dtype for node in nodes if isinstance(node, Load)] + [
         s.buffer.dtype for s in stmts if isinstance(s, (Store, Atomic))

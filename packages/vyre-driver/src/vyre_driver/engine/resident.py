@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 MOST_BYTES = 1 << 62
-"""More than any memory has; above it sizes do not fit the integers of those who allocate."""
+"""More than any memory has. Allocators take sizes as signed integers of 64 bits."""
 _ids = count(1)
 _generations = count(1)
 

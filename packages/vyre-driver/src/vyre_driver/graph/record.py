@@ -29,7 +29,7 @@ from vyre_driver.graph.nodes import (
 )
 from vyre_driver.graph.ranges import declaration, plan_dispatch
 from vyre_driver.graph.recorded import RecordedRange
-from vyre_driver.plan.axes import given_shapes, missing_input, shaped_launch
+from vyre_driver.plan.axes import ShapedLaunch, given_shapes, missing_input, shaped_launch
 from vyre_driver.plan.launch import grid_of_invocations, require_x_alone
 from vyre_driver.plan.programs import HasProgram, program_of
 from vyre_foundation.build.caller import caller_outside
@@ -190,22 +190,26 @@ class GraphRecorder:
             program = over_largest_grid(program, largest_grid)
         where = self._fresh_node(name or program.name)
         given: dict[str, object] = {**({} if ranges is None else ranges), **named}
-        shapes: Mapping[str, tuple[int, ...]] = {}
+        shaped = ShapedLaunch(options, {}, (), {})
         if program.shapes is not None and LAUNCH_SHAPE not in given:
             shaped = shaped_launch(program, given_shapes(program.shapes, given), options, given)
-            options, shapes = shaped.config, shaped.results
-            given |= shaped.constants
-            for output, shape, _ in shaped.zeros:
-                own, dtype = f"{where}.{output}", program.buffer(output).dtype
-                made = self._declare(self._fresh(own), BufferKind.TEMPORARY, dtype, shape, origin)
-                self._append(FillNode(self._fresh_node(own), bytes(dtype.size), made.range, origin))
-                given[output] = made
+        options = shaped.config
         if options.grid_override is None:
             require_x_alone(program, options)
+        given |= shaped.constants
+        for output, shape, _ in shaped.zeros:
+            own, dtype = f"{where}.{output}", program.buffer(output).dtype
+            made = self._declare(self._fresh(own), BufferKind.TEMPORARY, dtype, shape, origin)
+            self._append(FillNode(self._fresh_node(own), bytes(dtype.size), made.range, origin))
+            given[output] = made
         bound = {key: self._argument(program, key, value, where, origin) for key, value in given.items()}
         self._add_outputs(program, bound, options, where, origin)
         self._append(DispatchNode(where, program, tuple(bound.items()), options, origin))
-        return {b.name: self._recorded(bound[b.name], shapes.get(b.name)) for b in program.outputs if b.name in bound}
+        return {
+            b.name: self._recorded(bound[b.name], shaped.results.get(b.name))
+            for b in program.outputs
+            if b.name in bound
+        }
 
     def upload(self, target: RecordedRange, data: object, name: str | None = None) -> None:
         """Record that an array, which becomes a part of the graph, is written to a range.

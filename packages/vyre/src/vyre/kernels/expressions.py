@@ -9,7 +9,7 @@ import operator
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any, NoReturn, TypeGuard
 
@@ -112,7 +112,7 @@ class ExpressionReader(ABC):
         self.tables: dict[int, tuple[KernelArray, object]] = {}
         self.buffer_names: set[str] = set()
         self._buffers_before: frozenset[str] = frozenset()
-        """Those that were declared before the outermost of these operands."""
+        """The buffers that were declared before the innermost of these operands."""
         self.own_uses: list[tuple[KernelArray, ast.AST]] = []
         """The parameters that are indexed by the place of the invocation, each with where it is."""
         self.assigned = ""
@@ -240,13 +240,13 @@ class ExpressionReader(ABC):
     @contextmanager
     def under_condition(self) -> Iterator[None]:
         """Read an operand that Python would evaluate only under a condition of the program."""
-        if not self.conditional:
-            self._buffers_before = frozenset(self.buffer_names)
+        outer, self._buffers_before = self._buffers_before, frozenset(self.buffer_names)
         self.conditional += 1
         try:
             yield
         finally:
             self.conditional -= 1
+            self._buffers_before = outer
 
     def effect(self, node: ast.AST, what: str) -> None:
         """Note that the program acts here, and refuse it where it would act whatever the condition is."""
@@ -522,7 +522,8 @@ class ExpressionReader(ABC):
         left = self.eval(node.left)
         result: bool | Value | Any = True
         for number_, (op, part) in enumerate(zip(node.ops, node.comparators, strict=True)):
-            right = self.eval(part)
+            with self.under_condition() if isinstance(result, Value) else nullcontext():
+                right = self.eval(part)
             found = self._comparison(op, left, right, node)
             left = right
             if number_ == 0:
