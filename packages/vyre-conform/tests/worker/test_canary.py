@@ -9,6 +9,7 @@ from vyre_conform.oracle import EVALUATORS
 from vyre_conform.worker.canary import CanaryDied, guarded_memory
 from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.engine.device import Device
+from vyre_driver.engine.port import Allocation
 from vyre_driver.registry.backends import acquire
 from vyre_driver.testing.fake_port import FakeMemory, FakePort
 
@@ -27,16 +28,23 @@ def backend():
     made.shutdown()
 
 
-def within(device: Device) -> None:
-    device.copy_in(device.allocate(8), memoryview(bytes(8)))
+def written(device: Device, data: bytes, offset: int) -> Allocation:
+    """Memory of 8 bytes, which is alive for as long as the result is."""
+    memory = device.allocate(8)
+    device.copy_in(memory, memoryview(data), offset)
+    return memory
 
 
-def behind(device: Device) -> None:
-    device.copy_in(device.allocate(8), memoryview(b"x"), 8)
+def within(device: Device) -> Allocation:
+    return written(device, bytes(8), 0)
 
 
-def far_behind(device: Device) -> None:
-    device.copy_in(device.allocate(8), memoryview(b"x"), 100)
+def behind(device: Device) -> Allocation:
+    return written(device, b"x", 8)
+
+
+def far_behind(device: Device) -> Allocation:
+    return written(device, b"x", 100)
 
 
 def in_what_was_freed(device: Device) -> None:
@@ -65,9 +73,15 @@ def before_the_piece(device: Device) -> None:
 
 
 @pytest.mark.parametrize("work", [within, in_what_was_freed, in_the_piece])
-def test_nothing_is_found_where_nothing_can_be_harmed(backend, work: Callable[[Device], None]) -> None:
+def test_nothing_is_found_where_nothing_can_be_harmed(backend, work: Callable[[Device], object]) -> None:
     with guarded_memory(backend), backend.session() as device:
-        work(device)
+        held = work(device)
+    del held
+
+
+def test_memory_that_nothing_refers_to_is_freed_and_not_checked(backend) -> None:
+    with guarded_memory(backend), backend.session() as device:
+        behind(device)
 
 
 @pytest.mark.parametrize(
@@ -79,14 +93,15 @@ def test_nothing_is_found_where_nothing_can_be_harmed(backend, work: Callable[[D
         (before_the_piece, "bytes before 16 bytes of the device's memory"),
     ],
 )
-def test_a_byte_beside_memory_is_found(backend, work: Callable[[Device], None], what: str) -> None:
+def test_a_byte_beside_memory_is_found(backend, work: Callable[[Device], object], what: str) -> None:
     with pytest.raises(CanaryDied, match=what), guarded_memory(backend), backend.session() as device:
-        work(device)
+        held = work(device)
+    del held
 
 
 def failing(device: Device) -> None:
-    behind(device)
-    raise KeyError
+    held = behind(device)
+    raise KeyError(held)
 
 
 def test_it_is_found_where_the_dispatch_fails_too(backend) -> None:

@@ -419,3 +419,4 @@ class MissingExtra(BackendError, ModuleNotFoundError):
     def __init__(self, extra: str, module: str, *, fix: str = "", where: str = "") -> None:
         message, fix = f"the package {module!r} is not installed", fix or f"pip install 'vyre-driver[{extra}]'"
         super().__init__(message, fix=fix, where=where, extra=extra, module=module)
+        self.name = module  # as of every ModuleNotFoundError

@@ -96,3 +96,4 @@ def test_a_missing_package_is_named_with_its_extra(
     with pytest.raises(MissingExtra, match=rf"pip install 'vyre-driver\[{extra}\]'") as caught:
         import_module(f"vyre_driver.observe.{module}")
     assert isinstance(caught.value, ModuleNotFoundError)
+    assert (caught.value.name or "").partition(".")[0] == package

@@ -54,12 +54,12 @@ def guarded_memory(backend: VyreBackend) -> Iterator[None]:
         return
     with backend.session() as device:
         memory = _GuardedMemory(device)
-    try:
-        with memory.allocated():
+    with memory.allocated():
+        try:
             yield
-    finally:
-        with backend.session():
-            memory.check()
+        finally:
+            with backend.session():  # which frees what nothing refers to any more: it is not checked
+                memory.check()
 
 
 class _GuardedMemory:
