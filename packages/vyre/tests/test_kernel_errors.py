@@ -418,6 +418,79 @@ def store_to_an_own_element_under_a_condition(x: vy.Array[vy.i32, "n"], seen: vy
         seen[vy.index()] = 1
 
 
+@vy.func
+def kept_in_memory_of_its_own(value):
+    own = vy.private(vy.i32, 1)
+    return value > 5 and kept(own, 0, value)
+
+
+@case("""
+5: a store in an operand that is evaluated under a condition acts always
+    array[i] = value
+    ^^^^^^^^
+Fix: write an `if` statement
+""")
+def store_under_a_condition_in_a_condition(x: vy.Array[vy.i32, "n"]) -> vy.Array[vy.i32, "n"]:
+    return 1 if x[vy.index()] > 2 and kept_in_memory_of_its_own(x[vy.index()]) else 0
+
+
+@case("""
+28: an atomic in an operand that is evaluated under a condition acts always
+    if 0 < x[vy.index()] < seen.atomic_add(0, 1):
+                           ^^^^^^^^^^^^^^^^^^^^^
+Fix: write an `if` statement
+""")
+def effect_in_a_chained_comparison(x: vy.Array[vy.i32, "n"], seen: vy.InOut[vy.i32, "n"]):
+    if 0 < x[vy.index()] < seen.atomic_add(0, 1):
+        seen[vy.index()] = 1
+
+
+@case("""
+12: an atomic in a generator expression, of which Python computes what is taken, acts always
+    if any(seen.atomic_add(k, 1) > 4 for k in (0, 1)):
+           ^^^^^^^^^^^^^^^^^^^^^
+Fix: write a list, [seen.atomic_add(k, 1) > 4 for k in (0, 1)]
+""")
+def effect_in_a_generator(seen: vy.InOut[vy.i32, "n"]):
+    if any(seen.atomic_add(k, 1) > 4 for k in (0, 1)):
+        seen[vy.index()] = 1
+
+
+@case("""
+31: `:=` in an operand that is evaluated under a condition
+    y = 1 if seen[i] > 2 and (k := 5) > 2 else 0
+                              ^^^^^^
+Fix: write an assignment before
+""")
+def named_under_a_condition(seen: vy.InOut[vy.i32, "n"]):
+    i, k = vy.index(), 3
+    y = 1 if seen[i] > 2 and (k := 5) > 2 else 0
+    seen[i] = y + k
+
+
+@case("""
+38: an atomic in the message of an assertion acts always
+    assert seen[0] > 3, "first".join(seen.atomic_add(0, 1))
+                                     ^^^^^^^^^^^^^^^^^^^^^
+Fix: do it in a statement before
+""")
+def effect_in_a_message(seen: vy.InOut[vy.i32, "n"]):
+    assert seen[0] > 3, "first".join(seen.atomic_add(0, 1))
+
+
+@case("""
+9: found.append(…) changes an object of Python, whatever the condition of the program is
+        found.append(3)
+        ^^^^^^^^^^^^^^^
+Fix: assign a new one, as in found = [*found, x]
+""")
+def list_under_a_condition(seen: vy.InOut[vy.i32, "n"]):
+    found = [1]
+    if seen[vy.index()] > 2:
+        found.append(3)
+    seen[vy.index()] = len(found)
+
+
 @case("""
 13: `break` of a loop that is unrolled, under a condition of the program
             break

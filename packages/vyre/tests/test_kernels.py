@@ -669,3 +669,60 @@ def of_its_own(x: vy.Array[vy.i32, "n"]) -> vy.Array[vy.i32, "n"]:
 
 def test_a_function_stores_to_memory_of_its_own_under_a_condition() -> None:
     assert of_its_own(np.int32([0, 3, 5, 9])).tolist() == [0, 0, 0, 1]
+
+
+@vy.func
+def counted(array, i, value):
+    array.atomic_add(i, 1)
+    return value
+
+
+@vy.func
+def rounded_up(value):
+    return (rest := value & 3) * 0 + value + ((4 - rest) & 3)
+
+
+@vy.kernel(shape="n")
+def evaluated_once(seen: vy.InOut[vy.i32, "n"]):
+    i, k = vy.index(), 0
+    while counted(seen, i, k) < 3:
+        k += 1
+    for _ in range(counted(seen, i, 3), 0, -1):
+        pass
+    assert len(seen.shape) == 1, f"{counted(seen, i, k)}"
+    if seen[i] in (counted(seen, i, 1), counted(seen, i, 2)):
+        pass
+    sum(counted(seen, i, k) for k in (1, 2))
+
+
+def test_what_python_evaluates_acts_as_often_as_in_python() -> None:
+    assert evaluated_once(np.zeros(3, np.int32)).tolist() == [4 + 1 + 0 + 2 + 2] * 3
+
+
+@vy.kernel
+def named_in_a_function(x: vy.Array[vy.i32, "n"]) -> vy.Array[vy.i32, "n"]:
+    return rounded_up(x[vy.index()]) if x[vy.index()] > 2 else 0
+
+
+def test_a_function_that_is_called_under_a_condition_names_values_of_its_own() -> None:
+    assert named_in_a_function(np.int32([1, 3, 4, 5])).tolist() == [0, 4, 4, 8]
+
+
+@vy.func
+def doubled_parts(x, parts):
+    found = []
+    for part in parts:
+        found.append(2 * part)
+    return sum(found) * x
+
+
+@vy.kernel
+def with_a_list_of_its_own(x: vy.Array[vy.i32, "n"]) -> vy.Array[vy.i32, "n"]:
+    found = vy.i32(0)
+    if x[vy.index()] > 2:
+        found = doubled_parts(x[vy.index()], (1, 2))
+    return found
+
+
+def test_a_function_that_is_called_in_a_branch_changes_a_list_of_its_own() -> None:
+    assert with_a_list_of_its_own(np.int32([1, 3])).tolist() == [0, 18]

@@ -250,6 +250,13 @@ _STRUCTURAL = (zip, enumerate, reversed, list, tuple, dict)
 """Functions of Python that arrange objects, whatever these are."""
 
 
+_CHANGING = frozenset(
+    "add append clear difference_update discard extend insert intersection_update pop popitem remove reverse setdefault"
+    " sort symmetric_difference_update update".split()
+)
+"""The methods that change a list, a dictionary, a set or a bytearray."""
+
+
 def call(reader: ExpressionReader, callee: Any, node: ast.Call) -> object:
     """Call anything but a device function."""
     if isinstance(callee, HostCallable):
@@ -263,6 +270,8 @@ def call(reader: ExpressionReader, callee: Any, node: ast.Call) -> object:
     if handler is not None:
         return handler(reader, node, _in_order(reader, callee, node, positional, named))
     if not is_runtime(positional) and not is_runtime(named):
+        if reader.is_conditional:
+            _refuse_change(reader, callee, node)
         return callee(*positional, **named)
     handler = BUILTINS.get(callee) if _is_hashable(callee) else None
     if handler is not None and (not named or callee is print):
@@ -284,6 +293,19 @@ def call(reader: ExpressionReader, callee: Any, node: ast.Call) -> object:
     if inspect.isfunction(callee):
         fix = f"decorate {name} with @vy.func"
     reader.refuse(node, f"{name}(…) is a function of Python, which cannot compute with values of the program", fix)
+
+
+def _refuse_change(reader: ExpressionReader, callee: Any, node: ast.Call) -> None:
+    """Refuse a method that changes an object of Python: that happens once, while the kernel is compiled."""
+    changed, name = getattr(callee, "__self__", None), getattr(callee, "__name__", "")
+    if isinstance(changed, (list, dict, set, bytearray)) and name in _CHANGING:
+        of = (
+            node.func.value.id
+            if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name)
+            else "found"
+        )
+        message = f"{ast.unparse(node.func)}(…) changes an object of Python, whatever the condition of the program is"
+        reader.refuse(node, message, f"assign a new one, as in {of} = [*{of}, x]")
 
 
 def _refuse_kernel(reader: ExpressionReader, callee: HostCallable, node: ast.Call) -> NoReturn:

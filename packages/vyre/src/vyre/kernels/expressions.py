@@ -10,7 +10,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn, TypeGuard
 
 import numpy as np
@@ -85,8 +85,24 @@ OTHER_NAMES = {
 """What functions of NumPy and Python are called in vyre."""
 _OF_ARRAYS = ("sum", "min", "max", "any", "all")
 """What Python calls a function of `vyre` that computes with arrays, on the host."""
+_TAKE_ALL = (sum, min, max, list, tuple, set, frozenset, dict, sorted)
+"""The functions of Python that take all elements of a generator before they do anything else."""
 MAX_POWER = 64
 """The greatest exponent of an integer power that is written as products."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What is open: an expression that Python evaluates only under a condition, and the program always."""
+
+    place: str
+    """What messages call the expression."""
+    fix: str
+    """What to write instead where the expression acts."""
+    frames: int
+    """How many functions were being read where it begins."""
+    buffers: frozenset[str]
+    """The buffers that were declared before it."""
 
 
 class IterationLeft(Exception):
@@ -106,13 +122,11 @@ class ExpressionReader(ABC):
         """What this reading found out, for the next one."""
         self.depth = 0
         """How many branches and loops of the program are open."""
-        self.conditional = 0
-        """How many operands are open that Python would evaluate only under a condition of the program."""
+        self.conditions: list[Condition] = []
+        """What is open that Python would evaluate only under a condition, outermost first."""
         self.has_effects = self.has_barrier = False
         self.tables: dict[int, tuple[KernelArray, object]] = {}
         self.buffer_names: set[str] = set()
-        self._buffers_before: frozenset[str] = frozenset()
-        """The buffers that were declared before the innermost of these operands."""
         self.own_uses: list[tuple[KernelArray, ast.AST]] = []
         """The parameters that are indexed by the place of the invocation, each with where it is."""
         self.assigned = ""
@@ -238,15 +252,15 @@ class ExpressionReader(ABC):
         self.refuse(node, f"got the float {found!r} beside a value of {dtype}", fix)
 
     @contextmanager
-    def under_condition(self) -> Iterator[None]:
-        """Read an operand that Python would evaluate only under a condition of the program."""
-        outer, self._buffers_before = self._buffers_before, frozenset(self.buffer_names)
-        self.conditional += 1
+    def under_condition(
+        self, place: str = "an operand that is evaluated under a condition", fix: str = "write an `if` statement"
+    ) -> Iterator[None]:
+        """Read an expression that Python would evaluate only under a condition; `fix`: what to write if it acts."""
+        self.conditions.append(Condition(place, fix, len(self.frames), frozenset(self.buffer_names)))
         try:
             yield
         finally:
-            self.conditional -= 1
-            self._buffers_before = outer
+            self.conditions.pop()
 
     def effect(self, node: ast.AST, what: str) -> None:
         """Note that the program acts here, and refuse it where it would act whatever the condition is."""
@@ -255,15 +269,21 @@ class ExpressionReader(ABC):
 
     def _stored(self, array: KernelArray, indices: Sequence[int | Value], node: ast.AST) -> None:
         """Note a store, which is refused where others see it whatever the condition is."""
-        if array.array.decl.name in self._buffers_before:
+        if self.conditions and array.array.decl.name in self.conditions[-1].buffers:
             self._refuse_under_condition(node, "a store")
         if not self._is_own_element(array, indices) and array.array.decl.memory.is_host_visible:
             self.has_effects = True
 
     def _refuse_under_condition(self, node: ast.AST, what: str) -> None:
-        if self.conditional:
-            fix = "write an `if` statement"
-            self.refuse(node, f"{what} in an operand that is evaluated under a condition acts always", fix)
+        if self.conditions:
+            condition = self.conditions[-1]
+            self.refuse(node, f"{what} in {condition.place} acts always", condition.fix)
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether the function that is being read may not come here, or come here several times."""
+        is_operand = bool(self.conditions) and self.conditions[-1].frames == len(self.frames)
+        return is_operand or self.depth > self.frame.depth
 
     # ── names and literals ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -373,9 +393,9 @@ class ExpressionReader(ABC):
         return "".join(parts)
 
     def _NamedExpr(self, node: ast.NamedExpr) -> object:
+        if self.conditions and self.conditions[-1].frames == len(self.frames):
+            self.refuse(node, f"`:=` in {self.conditions[-1].place}", "write an assignment before")
         x = self.eval(node.value)
-        if self.conditional and is_runtime(x):
-            self.refuse(node, "`:=` in an operand that is evaluated under a condition", "write an assignment before")
         self.bind(node.target.id, x, node.target)
         return self.eval(ast.copy_location(ast.Name(node.target.id, ast.Load()), node))
 
@@ -889,10 +909,12 @@ class ExpressionReader(ABC):
             self.refuse(node, "the elements are not known while the kernel is compiled", fix)
 
     def _ListComp(self, node: ast.ListComp) -> list[object]:
-        return list(self._comprehension(node.generators, lambda: self.eval(node.elt)))
+        return self._comprehension(node.generators, lambda: self.eval(node.elt))
 
     def _GeneratorExp(self, node: ast.GeneratorExp) -> list[object]:
-        return list(self._comprehension(node.generators, lambda: self.eval(node.elt)))
+        place = "a generator expression, of which Python computes what is taken,"
+        with self.under_condition(place, f"write a list, [{ast.unparse(node)[1:-1]}]"):
+            return self._comprehension(node.generators, lambda: self.eval(node.elt))
 
     def _SetComp(self, node: ast.SetComp) -> set[object]:
         return set(self._comprehension(node.generators, lambda: self.eval(node.elt)))
@@ -942,6 +964,13 @@ class ExpressionReader(ABC):
         callee = self.eval(node.func)
         if callee is intrinsics.bounded:
             self.refuse(node, "bounded(…) is the condition of a `while` loop", "write `while vy.bounded(…, limit):`")
+        if (
+            node.args
+            and isinstance(generator := node.args[0], ast.GeneratorExp)
+            and any(callee is f for f in _TAKE_ALL)
+        ):
+            elements = ast.copy_location(ast.ListComp(generator.elt, generator.generators), generator)
+            node = ast.copy_location(ast.Call(node.func, [elements, *node.args[1:]], node.keywords), node)
         return self.call(callee, node)
 
     @abstractmethod

@@ -6,7 +6,7 @@ import ast
 import functools
 import inspect
 import operator
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn, TypeVar
 
 from vyre.kernels import calls, intrinsics
@@ -262,13 +262,16 @@ class KernelReader(ExpressionReader):
 
     def _Assert(self, node: ast.Assert, *, is_tail: bool) -> bool:
         condition = self.test(node.test)
-        tag = ast.unparse(node.test) if node.msg is None else self.eval(node.msg)
+        if condition is True:
+            return False
+        tag: object = ast.unparse(node.test)
+        if node.msg is not None:
+            with self.under_condition("the message of an assertion", "do it in a statement before"):
+                tag = self.eval(node.msg)
         if not isinstance(tag, str):
             self.refuse(node.msg or node, "the message of an assertion is no text", "write a text that is known before")
-        if isinstance(condition, bool):
-            if not condition:
-                self.refuse(node, f"an assertion fails while the kernel is compiled: {tag}", "correct what it tests")
-            return False
+        if condition is False:
+            self.refuse(node, f"an assertion fails while the kernel is compiled: {tag}", "correct what it tests")
         self.effect(node, "an assertion")
         with self.builder.if_(~condition):
             self.builder.trap(0, tag)
@@ -421,9 +424,9 @@ class KernelReader(ExpressionReader):
         if node.orelse:
             self.refuse(node.orelse[0], "a loop has an `else`", "test a variable behind the loop")
         ranged = self._range(node.iter)
-        if ranged is None:
-            return self._unroll(node)
-        return self._count(node, ranged)
+        if isinstance(ranged, tuple):
+            return self._count(node, ranged)
+        return self._unroll(node, self.iterable(node.iter) if ranged is None else ranged)
 
     def _count(self, node: ast.For, ranged: tuple[Any, Any, int]) -> bool:
         """A loop of the program, which counts."""
@@ -443,9 +446,11 @@ class KernelReader(ExpressionReader):
         self._end_loop(outer, number_, changed, node)
         return False
 
-    def _range(self, node: ast.expr) -> tuple[Any, Any, int] | None:
-        """The bounds and the step of a ``range(…)``; None for what is unrolled."""
-        if not isinstance(node, ast.Call) or self.eval(node.func) is not range:
+    def _range(self, node: ast.expr) -> tuple[Any, Any, int] | range | None:
+        """The bounds and the step of a ``range(…)``, itself if it is unrolled; None for anything else."""
+        if not isinstance(node, ast.Call) or not isinstance(node.func, (ast.Name, ast.Attribute)):
+            return None
+        if self.eval(node.func) is not range:
             return None
         given, named = self.arguments(node)
         if named or not 1 <= len(given) <= 3:
@@ -457,7 +462,7 @@ class KernelReader(ExpressionReader):
                 message = f"a loop that counts below 0 or downwards is unrolled, and this one has {count} iterations"
                 fix = f"count from 0 upwards, as in range({count}), and compute the number in the loop"
                 self.refuse(node, message, fix)
-            return None
+            return range(start, stop, step)
         if is_runtime(step) or type(step) is not int or step < 1:
             fix = "count upwards, and compute the index in the loop"
             self.refuse(node, "the step of a loop is a positive integer, known before", fix)
@@ -516,12 +521,12 @@ class KernelReader(ExpressionReader):
         if isinstance(node, ast.For) and node.orelse:
             self.refuse(node.orelse[0], "a loop has an `else`", "test a variable behind the loop")
         ranged = self._range(node.iter) if isinstance(node, ast.For) else None
-        if isinstance(node, ast.For) and ranged is None:
+        if isinstance(node, ast.For) and not isinstance(ranged, tuple):
             if leaves_iteration(node.body):
                 fix = "count with `for k in range(…)`, or return without them"
                 self.refuse(node, "a loop that is unrolled has `return` and `break` or `continue`", fix)
             unrolled: list[ast.stmt] = []
-            for x in self.iterable(node.iter):
+            for x in self.iterable(node.iter) if ranged is None else ranged:
                 known = ast.Assign([node.target], KnownValue(x))
                 unrolled += [ast.copy_location(known, node), *node.body]
             return self.block([*unrolled, *rest], is_tail=is_tail)
@@ -529,7 +534,7 @@ class KernelReader(ExpressionReader):
         self.frame.flags.append(flag)
         if isinstance(node, ast.While):
             self._While(node, is_tail=False)
-        elif ranged is not None:
+        elif isinstance(ranged, tuple):
             self._count(node, ranged)
         self.frame.flags.pop()
         if self.frame.flags:  # the loop around it is left too
@@ -547,11 +552,11 @@ class KernelReader(ExpressionReader):
     def _KnownValue(self, node: KnownValue) -> object:
         return node.x
 
-    def _unroll(self, node: ast.For) -> bool:
+    def _unroll(self, node: ast.For, elements: Iterable[Any]) -> bool:
         """A loop over what is known while the kernel is compiled: its body is read for each element."""
         self.frame.loops.append(OpenLoop(True, self.depth))
         ends = False
-        for x in self.iterable(node.iter):
+        for x in elements:
             if isinstance(x, (StructValue, Vector)) and (line := self._changed_at(ast.unparse(node.target))):
                 fix = "assign to a part of what has a name of its own, outside of the loop"
                 self.refuse(node.target, f"line {line} changes a part of a copy of the element", fix)
@@ -570,12 +575,11 @@ class KernelReader(ExpressionReader):
         fix = f"state how often it runs at most, as in `while vy.bounded({ast.unparse(test)}, 1000):`"
         self.refuse(test, "a `while` loop has no limit, and every program ends", fix)
 
-    def _unroll_while(self, node: ast.While) -> bool:
+    def _unroll_while(self, node: ast.While, holds: bool | Value) -> bool:
         """A loop whose condition is known while the kernel is compiled: its body is read for each iteration."""
         self.frame.loops.append(OpenLoop(True, self.depth))
         count, ends = 0, False
-        while not ends:
-            holds = self.test(node.test)
+        while True:
             if not isinstance(holds, bool):
                 self._refuse_unlimited(node.test)
             if not holds:
@@ -589,6 +593,9 @@ class KernelReader(ExpressionReader):
             except IterationLeft as left:
                 if left.word == "break":
                     break
+            if ends:
+                break
+            holds = self.test(node.test)
         self.frame.loops.pop()
         return ends
 
@@ -598,8 +605,8 @@ class KernelReader(ExpressionReader):
         test = node.test
         if not isinstance(test, ast.Call) or self.eval(test.func) is not intrinsics.bounded:
             returns = not self.frame.is_kernel and has_return([node])
-            if not isinstance(test, ast.Constant) and not returns and isinstance(self.test(test), bool):
-                return self._unroll_while(node)
+            if not isinstance(test, ast.Constant) and not returns:
+                return self._unroll_while(node, self.test(test))
             self._refuse_unlimited(test)
         condition, limit_node = self._bounded(test)
         limit = self.eval(limit_node)
