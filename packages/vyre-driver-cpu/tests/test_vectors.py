@@ -131,6 +131,14 @@ def test_divergence(name: str, agree) -> None:
     agree(program, [_words()], DispatchConfig(grid_override=(16, 1, 1)))
 
 
+def test_nested_gathers_are_printed_once(agree) -> None:
+    """Each index is computed once, so that a nest is as long as it is deep."""
+    depth = 40
+    program = _program(f"out[i] = {'x[' * depth}i{' & 1023]' * depth};")
+    assert _text(program).count("call <16 x i32> @llvm.masked.gather") == depth - 1  # the innermost are neighbours
+    agree(program, [_words() & 1023], DispatchConfig(grid_override=(16, 1, 1)))
+
+
 PLACES = {"one element": "2", "an element for each lane": "i & 7", "elements out of bounds": "i & 15"}
 COMBINED = [(op, t, "one element") for op in "add and or xor min max".split() for t in ("u32", "i32", "u64", "i64")]
 """Each op on each type has a reduction of its own."""

@@ -335,6 +335,7 @@ class VectorValues(OperandValues):
     def _load(self, node: Load, args: list[str]) -> str:
         if not self.lanes.varies(node.index):
             return super()._load(node, args)
+        self.known.remember(node.index, args[0])  # addresses are made of it, and nested loads would compute it again
         mask, pattern = self.mask, self._pattern(node.index)
         if node.checked:
             t = self.type(node.index.dtype)

@@ -14,7 +14,7 @@ from vyre_foundation.ir.buffer import Access, Buffer, LengthOf
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Length, Literal, Load, Local, literal
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Let
-from vyre_foundation.ir.walk import postorder, statements
+from vyre_foundation.ir.walk import missing, statements
 from vyre_foundation.ops.compare import MIRRORED, NEGATED
 from vyre_foundation.validate.declared import mutable_locals
 from vyre_foundation.validate.facts import Interval
@@ -39,6 +39,7 @@ class Guards:
         self._mutable = mutable_locals(program.body)
         self._lets: Mapping[str, Expr] = {s.name: s.value for s in statements(program.body) if isinstance(s, Let)}
         self._stable: dict[Expr, bool] = {}
+        self._nodes: dict[Expr, tuple[Expr, ...] | None] = {}
 
     # ── reading conditions ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -84,11 +85,10 @@ class Guards:
     def is_stable(self, root: Expr) -> bool:
         """Whether `root` has one value wherever it is evaluated by an invocation in the scope of its locals."""
         if root not in self._stable:
-            for node in postorder((root,)):
-                if node not in self._stable:
-                    own = node.name not in self._mutable if isinstance(node, Local) else True
-                    own = own and not (isinstance(node, Load) and node.buffer.access is not Access.READ)
-                    self._stable[node] = own and all(self._stable[a] for a in node.args)
+            for node in missing(root, self._stable):
+                own = node.name not in self._mutable if isinstance(node, Local) else True
+                own = own and not (isinstance(node, Load) and node.buffer.access is not Access.READ)
+                self._stable[node] = own and all(self._stable[a] for a in node.args)
         return self._stable[root]
 
     # ── proofs ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -104,14 +104,22 @@ class Guards:
 
     def interval(self, known: Known, index: Expr) -> Interval:
         """Bounds of `index` where `known` holds."""
-        nodes = postorder((index,)) if known else []
-        if not known or len(nodes) > _MAX_NODES:
+        nodes = self._operations(index) if known else None
+        if nodes is None:
             return self._ranges.of(index)
         bounds: dict[Expr, Interval] = {}
         for node in nodes:
             if node.dtype.is_integer:
                 bounds[node] = self._bounds(node, bounds, known)
         return bounds[index]
+
+    def _operations(self, index: Expr) -> tuple[Expr, ...] | None:
+        """The nodes of `index`, children before parents; None where they are too many."""
+        for node in missing(index, self._nodes):
+            parts = [self._nodes[a] for a in node.args]
+            nodes = None if None in parts else (*dict.fromkeys(n for part in parts if part for n in part), node)
+            self._nodes[node] = nodes if nodes is not None and len(nodes) <= _MAX_NODES else None
+        return self._nodes[index]
 
     def _bounds(self, node: Expr, bounds: Mapping[Expr, Interval], known: Known) -> Interval:
         low, high = self._ranges.of(node)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from vyre_driver.codegen.lower import legalize
+from vyre_driver.legalization import guards
 from vyre_driver.legalization.lowered import Lowered
 from vyre_foundation.build import apply, program
 from vyre_foundation.dtype import INTEGERS, bool_, i32, i64, u8, u32
 from vyre_foundation.ir.buffer import LengthOf
 from vyre_foundation.ir.expr import Load
-from vyre_foundation.ir.walk import program_expressions
+from vyre_foundation.ir.walk import missing, program_expressions
+from vyre_foundation.validate import validate
 
 
 def checked_loads(lowered: Lowered) -> set[str]:
@@ -243,3 +246,31 @@ def test_proven_wide_indices_lose_their_upper_half(dialects, case):
         p.write("out", u8, 100)[0] = a[p.local_id(0).cast(i64) + 3]
     text = str(case(p.build(), {"a": range(100)}).lower(dialects["full"].target()).kernels[0].program)
     assert "a[unchecked u32(" in text
+
+
+def test_nested_indices_are_looked_into_once(monkeypatch, dialects):
+    """The visits of nodes grow with the depth of the nest, not with its square."""
+    visits = 0
+
+    def counting(root, known):
+        nonlocal visits
+        for node in missing(root, known):
+            visits += 1
+            yield node
+
+    monkeypatch.setattr(guards, "missing", counting)
+    counts = []
+    for depth in (100, 200):
+        with program("nested", 8) as p:
+            data = p.read("data", u32)
+            out = p.write("out", u32, like=data)
+            found = p.global_id(0)
+            for _ in range(depth):
+                found = data[found]
+            out[0] = found
+        visits = 0
+        source = p.build()
+        legalize(source, validate(source), dialects["full"].target())
+        counts.append(visits)
+    assert counts[0] > 100
+    assert counts[1] < 3 * counts[0]
