@@ -84,6 +84,16 @@ def test_the_controls_run(place: Path) -> None:
         assert result.exit_code == 0, result.output
 
 
+def test_a_line_is_shown_without_characters_that_control_the_terminal(place: Path) -> None:
+    """And it is the right one: a form feed ends no line."""
+    (place / "control.vyre").write_text("// \f\nprogram p workgroup(1) {\n  \33[2J let\0\n}\n", "utf-8")
+    shown = invoke("validate", "control.vyre").output
+    assert "control.vyre:3:3\n" in shown
+    assert " 3 |    [2J let\n" in shown
+    assert "Fix: delete it" in shown
+    assert all(character.isprintable() or character == "\n" for character in shown)
+
+
 # ── arguments ──
 
 

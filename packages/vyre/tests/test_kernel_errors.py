@@ -192,6 +192,32 @@ def name_of_a_loop(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
 
 
 @case("""
+12: 'last' is known while the kernel is compiled, and line LINE changes it in a loop
+    return last
+           ^^^^
+Fix: make it a variable of the program, with a type, as in last = vy.f32(0)
+""")
+def number_that_a_loop_replaces(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    last = 0.0
+    for k in range(len(x)):
+        last = x[k]
+    return last
+
+
+@case("""
+12: 'k' has no value behind the loop that it counts, at line LINE
+    return k
+           ^
+Fix: give another name a value before the loop, and assign to it there, as in last = k
+""")
+def counter_of_a_loop(x: vy.Array[vy.u32, "n"]) -> vy.Array[vy.u32, "n"]:
+    k = vy.u32(7)
+    for k in range(x[vy.index()]):  # noqa: B007
+        pass
+    return k
+
+
+@case("""
 5: 'y' is of f32 and u32 in the branches of this `if`
     if i > 3:
     ^^^^^^^^^

@@ -91,7 +91,7 @@ def test_errors(text: str, column: int | None, message: str | None) -> None:
     assert (error.message, error.column, error.line) == (message, column, 3)
     place, snippet, caret, fix = str(error).split("\n")
     assert place == f"line 3, column {column}: {message}"
-    assert snippet == f"  3 |   {text}".rstrip()
+    assert snippet == f"  3 |   {text}".replace("\0", " ").rstrip()
     assert caret.index("^") - len("  3 | ") == error.column - 1
     assert fix.startswith("Fix: ")
     assert len(fix) > 10

@@ -194,7 +194,7 @@ def _notes(error: VyreError) -> Iterator[str]:
 
 
 def _at(text: str, line: int, column: int) -> Position:
-    start = sum(len(code) for code in text.splitlines(keepends=True)[: line - 1]) + column - 1
+    start = sum(len(code) + 1 for code in text.split("\n")[: line - 1]) + column - 1
     return position(text, start, start + 1)
 
 
@@ -241,7 +241,7 @@ def parts(diagnostic: Diagnostic) -> Iterator[tuple[FragmentKind, str]]:
 
 
 def _shown(line: SourceLine, margin: str) -> Iterator[tuple[FragmentKind, str]]:
-    code, mark = _window(line.code.replace("\t", " "), line.column - 1)
+    code, mark = _window("".join(x if x.isprintable() else " " for x in line.code), line.column - 1)
     width = max(1, min(line.width, len(code) - mark))
     yield FragmentKind.FRAME, f"\n {margin}--> "
     yield FragmentKind.PLACE, f"{line.file}:{line.line}:{line.column}"

@@ -43,7 +43,7 @@ def text_error(text: str, offset: int, message: str, fix: str) -> TextError:
 
 def _around(code: str, mark: int) -> tuple[str, int]:
     """The part of a line that is worth showing, and where the mark is in it."""
-    code = code.replace("\t", " ")
+    code = "".join(character if character.isprintable() else " " for character in code)
     if len(code) <= 100:
         return code, mark
     start = max(0, mark - 60)

@@ -490,13 +490,16 @@ class KernelReader(ExpressionReader):
         self.frame.names = dict(outer)
         for name, where in assigned_names(statements).items():
             if name in outer and not isinstance(outer[name], (Mutable, Variables)) and name != skip:
-                line = self.frame.source.line_of(where)
-                message = f"{name!r} is known while the kernel is compiled, and line {line} changes it in a loop"
-                typed = "vy.f32(0)" if isinstance(outer[name], float) else "vy.u32(0)"
-                fix = f"make it a variable of the program, with a type, as in {name} = {typed}"
-                self.frame.names[name] = Unbound(message, fix)
+                self.frame.names[name] = self._changed_in_a_loop(name, outer[name], where)
         self.frame.loops.append(OpenLoop(False, self.depth))
         return outer, block
+
+    def _changed_in_a_loop(self, name: str, before: object, where: ast.AST) -> Unbound:
+        """What a name stands for that a loop of the program changes, and that has no type before it."""
+        line = self.frame.source.line_of(where)
+        message = f"{name!r} is known while the kernel is compiled, and line {line} changes it in a loop"
+        typed = "vy.f32(0)" if isinstance(before, float) else "vy.u32(0)"
+        return Unbound(message, f"make it a variable of the program, with a type, as in {name} = {typed}")
 
     def _end_loop(self, outer: Names, block: int, statements: Sequence[ast.AST], node: ast.stmt) -> None:
         self.frame.loops.pop()
@@ -511,7 +514,12 @@ class KernelReader(ExpressionReader):
             line = self.frame.source.line_of(where)
             message = f"{name!r} may have no value here: the loop that gives it one at line {line} may not run"
             fix = f"give {name!r} a value before the loop, with a type, as in {name} = vy.u32(0)"
-            outer[name] = Unbound(message, fix)
+            if isinstance(node, ast.For) and where is node.target:
+                before = _NONE
+                message = f"{name!r} has no value behind the loop that it counts, at line {line}"
+                fix = f"give another name a value before the loop, and assign to it there, as in last = {name}"
+            is_known = before is not _NONE and not isinstance(before, Unbound)
+            outer[name] = self._changed_in_a_loop(name, before, where) if is_known else Unbound(message, fix)
         result = after.get("return", _NONE)
         if self.frame.flags and result is not _NONE and not isinstance(outer.get("return"), (Mutable, Variables)):
             outer["return"] = Merged(block, "return", (result,), node)
