@@ -212,7 +212,7 @@ Fix: give another name a value before the loop, and assign to it there, as in la
 """)
 def counter_of_a_loop(x: vy.Array[vy.u32, "n"]) -> vy.Array[vy.u32, "n"]:
     k = vy.u32(7)
-    for k in range(x[vy.index()]):  # noqa: B007
+    for k in range(x[vy.index()]):
         pass
     return k
 
