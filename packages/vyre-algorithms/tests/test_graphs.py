@@ -106,6 +106,12 @@ RECORDED = {
     "scatter that adds": (lambda x, i: va.scatter(x, i, words, "add"), [words, places]),
     "bincount": (lambda x: va.bincount(x, minlength=1024), [words]),
     "top_k of a few": (lambda x: va.top_k(x, 5, largest=False), [floats[:100]]),
+    "top_k of rows": (lambda x: va.top_k(x, 5, 0), [floats[:120].reshape(30, 4)]),
+    "sort_pairs of rows": (
+        lambda x, y: va.sort_pairs(x, y, 0),
+        [words[:120].reshape(30, 4), floats[:120].reshape(30, 4)],
+    ),
+    "rows by a comparison": (lambda x: va.sort(x, before=lambda a, b: a > b), [floats[:120].reshape(4, 30)]),
     "nothing": (lambda x: (va.sum(x), va.sort(x), va.scan(x)), [floats[:0]]),
 }
 

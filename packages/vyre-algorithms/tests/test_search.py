@@ -47,6 +47,17 @@ def test_the_greatest_elements_of_every_type(backend, each_type):
         same(places, order)
 
 
+@pytest.mark.parametrize("k", [0, 1, 3])
+@pytest.mark.parametrize("shape", [(7, 30), (4, 300), (3, 5, 4), (0, 3)])
+def test_the_greatest_elements_of_rows(backend, shape, k):
+    x = data("i4", shape) % 50
+    for axis in (axis for axis in range(x.ndim) if x.shape[axis] >= k):
+        order = np.argsort(-x, axis, stable=True).take(range(k), axis)
+        values, places = va.top_k(x, k, axis, backend=backend)
+        same(values, np.take_along_axis(x, order, axis))
+        same(places, order)
+
+
 def test_the_greatest_of_equal_elements():
     same(va.top_k(np.zeros(20_000, "u4"), 3, backend="cpu")[1], np.arange(3))
 

@@ -103,12 +103,28 @@ def test_a_comparison(backend, size):
     same(va.argsort(x, before=by_magnitude, descending=True, backend=backend), np.argsort(-abs(x), stable=True))
 
 
+@pytest.mark.parametrize("shape", [(7, 30), (5, 1), (1, 5), (2, 5, 1000), (0, 3), (3, 0)])
+@pytest.mark.parametrize("before", [None, by_magnitude])
+def test_rows_of_pairs_and_by_a_comparison(backend, before, shape):
+    x, values = data("i4", shape) % 50, data("f8", shape)
+    for axis in range(x.ndim):
+        order = np.argsort(x if before is None else abs(x), axis, stable=True)
+        falling = np.argsort(-x if before is None else -abs(x), axis, stable=True)
+        same(va.sort(x, axis, before=before, backend=backend), np.take_along_axis(x, order, axis))
+        same(va.argsort(x, axis, descending=True, before=before, backend=backend), falling)
+        keys, moved = va.sort_pairs(x, values, axis, before=before, backend=backend)
+        same(keys, np.take_along_axis(x, order, axis))
+        same(moved, np.take_along_axis(values, order, axis))
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda x: va.sort(x, 1), "an axis from -1 to 0"),
         (lambda x: va.sort(x, before=3), r"got int, expected a function of values\. Fix: pass lambda a, b: a < b"),
-        (lambda x: va.sort(x.reshape(1, 3), before=by_magnitude), "expected an array with one axis"),
+        (lambda x: va.sort(x.reshape(3, 1)[:0], before=lambda a, b: a), "got one that gives f32"),
+        (lambda x: va.sort_pairs(x.reshape(1, 3), x), r"got the shape \(3,\), expected the shape \(1, 3\)"),
+        (lambda x: va.sort_pairs(x.reshape(1, 3), np.ones((1, 3, 2))), r"expected the shape \(1, 3\)"),
         (lambda x: va.sort_pairs(x, x[1:]), r"got the shape \(2,\), expected 3 elements on the first axis"),
         (lambda x: va.argsort("abc"), "got str, expected an array"),
     ],

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache, partial
-from math import isqrt
 
 import numpy as np
 
-from vyre_algorithms.arguments import Array, Backend, array_of, contiguous, count, prefix, type_of, vector
+from vyre_algorithms.arguments import (
+    Array,
+    Backend,
+    array_of,
+    axis_back,
+    axis_last,
+    axis_of,
+    contiguous,
+    count,
+    prefix,
+    type_of,
+    vector,
+)
 from vyre_algorithms.choose import FEW, Choice, Elements, choose
 from vyre_algorithms.launches import launch, words, zeros_beside
 from vyre_algorithms.move import take
 from vyre_algorithms.order import KeyOrder, bits_of, bits_type
-from vyre_algorithms.sorts import argsort, sort
+from vyre_algorithms.sorts import argsort, indices_in_rows, places_in_rows, sort
 from vyre_driver.errors import InvalidInput
 from vyre_driver.graph.recorded import RecordedRange
 from vyre_foundation import DType, Program, Value, constant, program, select, u32
@@ -62,23 +74,31 @@ def places_in(array: Array, values: Array, is_right: bool, backend: Backend) -> 
     return launch(search, given, -(-values.size // GROUP), backend)["places"]
 
 
-def top_k(x: object, k: int, /, *, largest: bool = True, backend: Backend = None) -> tuple[Array, Array]:
-    """Find the greatest elements, the greatest first.
+def top_k(
+    x: object, k: int, /, axis: int = -1, *, largest: bool = True, backend: Backend = None
+) -> tuple[Array, Array]:
+    """Find the greatest elements along an axis, the greatest first.
 
     Args:
-        x: An array with one axis, of any type, in the order of `sort`.
+        x: An array of any type, in the order of `sort`.
         k: How many.
+        axis: The axis to look along.
         largest: Whether the greatest are wanted, or else the least, the least first.
         backend: As for `vyre.run`.
 
     Returns:
-        The elements, and their indices, of int64. Of equal elements those with lower indices come first.
+        The elements, and their indices along the axis, of int64, in the shape of `x` with `k` in place of the length of
+        the axis. Of equal elements those with lower indices come first.
 
     Raises:
         InvalidInput: There are fewer than `k` elements, or an argument is of another kind.
     """
-    array = vector(x)
-    number = count(k, "k", array.size)
+    array = array_of(x)
+    which = axis_of(axis, array.ndim)
+    number = count(k, "k", array.shape[which])
+    if array.ndim > 1:
+        return _top_of_rows(array, which, number, largest, backend)
+    array = contiguous(array)
     if not number:
         return zeros_beside(array, (0,), type_of(array)), zeros_beside(array, (0,), i64)
     places = _candidates(array, number, largest, backend)
@@ -86,6 +106,20 @@ def top_k(x: object, k: int, /, *, largest: bool = True, backend: Backend = None
     order = prefix(argsort(candidates, descending=largest, backend=backend), number)
     indices = order if places is None else _indexed(places, order, backend).astype(np.int64)
     return _indexed(candidates, order, backend), indices
+
+
+def _top_of_rows(array: Array, axis: int, number: int, largest: bool, backend: Backend) -> tuple[Array, Array]:
+    rows = axis_last(array, axis)
+    shape, length = (*rows.shape[:-1], number), rows.shape[-1]
+    if not math.prod(shape):
+        found, indices = zeros_beside(rows, shape, type_of(array)), zeros_beside(rows, shape, i64)
+    else:
+        flat = rows.reshape(-1)
+        ordered = places_in_rows(flat, length, largest, None, backend).reshape(-1, length)
+        first = ordered.transpose(1, 0)[:number]  # ranges of a graph are cut on the first axis alone
+        places = contiguous(first.transpose(1, 0)).reshape(-1)
+        found, indices = take(flat, places, backend), indices_in_rows(places, length, backend)
+    return axis_back(found.reshape(shape), axis), axis_back(indices.reshape(shape), axis)
 
 
 def _indexed(array: Array, indices: Array, backend: Backend) -> Array:
@@ -102,7 +136,7 @@ def _candidates(array: Array, number: int, largest: bool, backend: Backend) -> A
     dtype = type_of(array)
     sample = sort(array[::SAMPLE], descending=largest, backend=backend)
     share = number // SAMPLE
-    rank = share + 4 * isqrt(share) + 4
+    rank = share + 4 * math.isqrt(share) + 4
     is_candidate = _not_after(KeyOrder.of(dtype), largest)
     while rank < sample.size // 4:
         places = choose(

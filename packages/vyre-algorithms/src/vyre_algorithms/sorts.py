@@ -19,7 +19,6 @@ from vyre_algorithms.arguments import (
     function,
     target,
     type_of,
-    vector,
 )
 from vyre_algorithms.launches import (
     Range,
@@ -99,7 +98,7 @@ def sort(
         axis: The axis to sort along.
         descending: Whether the greatest element is first.
         before: A comparison that sorts in place of the order of the type: a function of two values of the language
-            that gives a bool, whether the first is to be before the second. `x` has one axis then.
+            that gives a bool, whether the first is to be before the second.
         out: Where the result goes.
         backend: As for `vyre.run`.
 
@@ -113,16 +112,15 @@ def sort(
     which = axis_of(axis, array.ndim)
     if out is not None:
         target(out, [array], type_of(array), array.shape)
-    if before is not None:
-        return delivered(_merged(vector(array), before, descending, backend)[0], out)
+    _require_comparison(before, type_of(array), descending)
     if not array.size:
         return delivered(array.copy(), out)
     rows = axis_last(array, which)
     flat = rows.reshape(-1)
-    if rows.shape[-1] == flat.size:
+    if before is None and rows.shape[-1] == flat.size:
         found = by_digits(flat, False, descending, flat.size, backend).view(type_of(array).numpy)
     else:
-        found = take(flat, by_digits(flat, True, descending, rows.shape[-1], backend), backend)
+        found = take(flat, places_in_rows(flat, rows.shape[-1], descending, before, backend), backend)
     return delivered(axis_back(found.reshape(rows.shape), which), out)
 
 
@@ -156,17 +154,12 @@ def argsort(
     which = axis_of(axis, array.ndim)
     if out is not None:
         target(out, [array], i64, array.shape)
-    if before is not None:
-        return delivered(_merged(vector(array), before, descending, backend)[1].astype(np.int64), out)
+    _require_comparison(before, type_of(array), descending)
     if not array.size:
         return delivered(zeros_beside(array, array.shape, i64), out)
     rows = axis_last(array, which)
-    places = by_digits(rows.reshape(-1), True, descending, rows.shape[-1], backend)
-    if rows.ndim > 1:
-        length = beside(places, np.array([rows.shape[-1]], np.uint32))
-        found = mapped(_in_row, i64, [places, length], backend)
-    else:
-        found = places.astype(np.int64)
+    places = places_in_rows(rows.reshape(-1), rows.shape[-1], descending, before, backend)
+    found = indices_in_rows(places, rows.shape[-1], backend) if rows.ndim > 1 else places.astype(np.int64)
     return delivered(axis_back(found.reshape(rows.shape), which), out)
 
 
@@ -174,16 +167,19 @@ def sort_pairs(
     keys: object,
     values: object,
     /,
+    axis: int = -1,
     *,
     descending: bool = False,
     before: Comparison | None = None,
     backend: Backend = None,
 ) -> tuple[Array, Array]:
-    """Sort keys, and values with them; pairs with equal keys stay in their order.
+    """Sort keys along an axis, and values with them; pairs with equal keys stay in their order.
 
     Args:
-        keys: An array with one axis.
-        values: An array with as many elements on its first axis.
+        keys: An array of any type.
+        values: An array in the shape of `keys`. For keys with one axis it may have more: those behind the first move
+            with it.
+        axis: The axis of the keys to sort along.
         descending: As for `sort`.
         before: As for `sort`, of keys.
         backend: As for `vyre.run`.
@@ -194,19 +190,36 @@ def sort_pairs(
     Raises:
         InvalidInput: The arrays do not fit each other, or an argument is of another kind.
     """
-    array, with_them = vector(keys, "keys"), array_of(values, "values")
+    array, with_them = array_of(keys, "keys"), array_of(values, "values")
     for given, name in ((array, "keys"), (with_them, "values")):
         type_of(given, name)  # which refuses other types
-    if not with_them.ndim or with_them.shape[0] != array.size:
-        needed, got = f"{array.size} elements on the first axis", f"the shape {with_them.shape}"
-        raise InvalidInput("values", needed=needed, got=got, fix="pass a value for each key")
-    if before is not None:
-        ordered, places = _merged(array, before, descending, backend)
-        return ordered, take(with_them, places, backend)
+    which = axis_of(axis, array.ndim)
+    if with_them.shape[: array.ndim] != array.shape or (array.ndim > 1 and with_them.ndim > array.ndim):
+        needed = f"the shape {array.shape}" if array.ndim > 1 else f"{array.size} elements on the first axis"
+        raise InvalidInput("values", needed=needed, got=f"the shape {with_them.shape}", fix="pass a value for each key")
+    _require_comparison(before, type_of(array), descending)
     if not array.size:
         return array.copy(), with_them.copy()
-    places = by_digits(array, True, descending, array.size, backend)
-    return take_few(array, places, backend), take_few(with_them, places, backend)
+    rows = axis_last(array, which)
+    places = places_in_rows(flat := rows.reshape(-1), rows.shape[-1], descending, before, backend)
+    if array.ndim == 1:
+        return take_few(flat, places, backend), take_few(with_them, places, backend)
+    found = (take(each, places, backend) for each in (flat, axis_last(with_them, which).reshape(-1)))
+    ordered, moved = (axis_back(each.reshape(rows.shape), which) for each in found)
+    return ordered, moved
+
+
+def places_in_rows(array: Array, length: int, descending: bool, before: Comparison | None, backend: Backend) -> Array:
+    """The indices, as u32, that sort a vector in rows of `length`; it is not empty."""
+    if before is None:
+        return by_digits(array, True, descending, length, backend)
+    parameters = (type_of(array), before, descending, array.size, length)
+    return run_graph(_record_merges, parameters, {"x": array}, backend)["places"]
+
+
+def indices_in_rows(places: Array, length: int, backend: Backend) -> Array:
+    """The indices in rows of `length`, as i64, of places in the vector of all rows."""
+    return mapped(_in_row, i64, [places, beside(places, np.array([length], np.uint32))], backend)
 
 
 def _in_row(place: Value, length: Value) -> Value:
@@ -581,43 +594,44 @@ def sort_serially(
 # ── by comparison ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _merged(array: Array, before: Comparison, descending: bool, backend: Backend) -> tuple[Array, Array]:
-    """The elements sorted by a comparison, and their indices."""
-    function(before, "before", BEFORE)
-    _merge(type_of(array), before, descending, True)  # which refuses a comparison that gives no bool
-    if array.size < 2:
-        return array.copy(), zeros_beside(array, array.shape, u32)
-    given = {"x": array}
-    places = run_graph(_record_merges, (type_of(array), before, descending, array.size), given, backend)["places"]
-    return take(array, places, backend), places
+def _require_comparison(before: Comparison | None, dtype: DType, descending: bool) -> None:
+    """Refuse what is no comparison of elements, even if there are none."""
+    if before is not None:
+        function(before, "before", BEFORE)
+        _merge(dtype, before, descending, True, False)
 
 
-def _record_merges(graph: Recorder, dtype: DType, before: Comparison, descending: bool, size: int) -> None:
+def _record_merges(graph: Recorder, dtype: DType, before: Comparison, descending: bool, size: int, length: int) -> None:
     elements = graph.input("x", dtype, size)
-    given: dict[str, object] = {}
+    given: dict[str, object] = {} if length == size else {"length": length}
     places: Range = None
     width = 1
-    while width < size:
-        merge = _merge(dtype, before, descending, width == 1)
+    while places is None or width < length:
+        merge = _merge(dtype, before, descending, places is None, length < size)
         found = graph.dispatch(merge, {**given, "x": elements, "width": width})
         elements, places, width = found["merged"], found["merged_places"], 2 * width
-        given = {"places": places}
+        given["places"] = places
     graph.output("places", places)
 
 
 @lru_cache(maxsize=256)
-def _merge(dtype: DType, before: Comparison, descending: bool, is_first: bool) -> Program:
-    """Pairs of sorted runs of `width` elements become one: an element moves past those of the other run before it."""
+def _merge(dtype: DType, before: Comparison, descending: bool, is_first: bool, has_rows: bool) -> Program:
+    """Pairs of sorted runs of `width` elements become one: an element moves past those of the other run before it.
+
+    With `has_rows` each row of `length` elements has runs of its own.
+    """
     with program("sort_merge", GROUP) as p:
         x, width = p.read("x", dtype), p.uniform("width", u32, 1)
         places = None if is_first else p.read("places", u32)
         merged, moved = p.write("merged", dtype, like=x), p.write("merged_places", u32, like=x)
         i = p.global_id(0)
-        run = p.let(i // width[0])
+        length = p.uniform("length", u32, 1)[0] if has_rows else x.length
+        row = p.let(i - i % length) if has_rows else constant(u32, 0)
+        run = p.let((i - row) // width[0])
         is_left = p.let((run & 1) == 0)
         first = p.let((run ^ 1) * width[0])
-        start = p.let(least(first, x.length))
-        low, high = p.var(start), p.var(least(first + width[0], x.length))
+        start = p.let(row + least(first, length))
+        low, high = p.var(start), p.var(row + least(first + width[0], length))
         element = p.let(x[i])
         with p.range(32):
             with p.if_(low >= high):
@@ -630,7 +644,9 @@ def _merge(dtype: DType, before: Comparison, descending: bool, is_first: bool) -
             goes_first = select(is_left, other, not_(this))
             low.set(select(goes_first, middle + 1, low))
             high.set(select(goes_first, high, middle))
-        target = p.let((run & 0xFFFF_FFFE) * width[0] + (i - run * width[0]) + (low - start))
+        target = p.let(
+            (run & 0xFFFF_FFFE) * width[0] + (i - run * width[0]) + (low - start)
+        )  # of the row too, which `i` counts
         with p.if_(i < x.length):
             merged[target] = element
             moved[target] = i if places is None else places[i]
