@@ -518,6 +518,19 @@ def list_under_a_condition(seen: vy.InOut[vy.i32, "n"]):
 
 
 @case("""
+9: found.update(…) changes an object of Python, whatever the condition of the program is
+        found.update(b=3)
+        ^^^^^^^^^^^^^^^^^
+Fix: assign a new one, as in found = {**found, key: x}
+""")
+def dictionary_under_a_condition(seen: vy.InOut[vy.i32, "n"]):
+    found = {"a": 1}
+    if seen[vy.index()] > 2:
+        found.update(b=3)
+    seen[vy.index()] = len(found)
+
+
+@case("""
 13: `break` of a loop that is unrolled, under a condition of the program
             break
             ^^^^^

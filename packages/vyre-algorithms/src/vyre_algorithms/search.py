@@ -109,6 +109,7 @@ def top_k(
 
 
 def _top_of_rows(array: Array, axis: int, number: int, largest: bool, backend: Backend) -> tuple[Array, Array]:
+    """What `top_k` gives for an array of several axes: all rows are sorted."""
     rows = axis_last(array, axis)
     shape, length = (*rows.shape[:-1], number), rows.shape[-1]
     if not math.prod(shape):

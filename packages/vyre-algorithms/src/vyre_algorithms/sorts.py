@@ -177,8 +177,8 @@ def sort_pairs(
 
     Args:
         keys: An array of any type.
-        values: An array in the shape of `keys`. For keys with one axis it may have more: those behind the first move
-            with it.
+        values: An array in the shape of `keys`. If `keys` has one axis, each value may be an array: `values` has as
+            many elements on its first axis.
         axis: The axis of the keys to sort along.
         descending: As for `sort`.
         before: As for `sort`, of keys.
@@ -644,9 +644,8 @@ def _merge(dtype: DType, before: Comparison, descending: bool, is_first: bool, h
             goes_first = select(is_left, other, not_(this))
             low.set(select(goes_first, middle + 1, low))
             high.set(select(goes_first, high, middle))
-        target = p.let(
-            (run & 0xFFFF_FFFE) * width[0] + (i - run * width[0]) + (low - start)
-        )  # of the row too, which `i` counts
+        # `i` counts from the first row, and so does the target.
+        target = p.let((run & 0xFFFF_FFFE) * width[0] + (i - run * width[0]) + (low - start))
         with p.if_(i < x.length):
             merged[target] = element
             moved[target] = i if places is None else places[i]

@@ -305,7 +305,8 @@ def _refuse_change(reader: ExpressionReader, callee: Any, node: ast.Call) -> Non
             else "found"
         )
         message = f"{ast.unparse(node.func)}(…) changes an object of Python, whatever the condition of the program is"
-        reader.refuse(node, message, f"assign a new one, as in {of} = [*{of}, x]")
+        new = {dict: f"{{**{of}, key: x}}", set: f"{{*{of}, x}}"}.get(type(changed), f"[*{of}, x]")
+        reader.refuse(node, message, f"assign a new one, as in {of} = {new}")
 
 
 def _refuse_kernel(reader: ExpressionReader, callee: HostCallable, node: ast.Call) -> NoReturn:
