@@ -34,12 +34,14 @@ NUMPY = {
     "sum": np.sum,
 }
 """The function of NumPy that each function with an axis follows."""
+OTHERS = {"sort_pairs", "top_k"}
+"""Functions with an axis that NumPy does not have."""
 
 
 def test_every_function_with_an_axis_is_here():
     functions = {name: getattr(va, name) for name in va.__all__}
     with_axis = {name for name, f in functions.items() if callable(f) and "axis" in inspect.signature(f).parameters}
-    assert with_axis == set(NUMPY)
+    assert with_axis == NUMPY.keys() | OTHERS
 
 
 @pytest.fixture(params=[False, True], ids=["host", "device"])
@@ -68,6 +70,30 @@ def test_along_several_axes(name, axis, place):
     for shape in ((2, 0, 3), (0, 2, 3), (2, 3, 0)):
         for keepdims in (False, True):
             check(name, np.zeros(shape, np.float32), {"axis": axis, "keepdims": keepdims}, place)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("descending", [False, True])
+def test_pairs(shape, descending, place):
+    keys, values = np.zeros(shape, np.float32), np.zeros(shape, np.int16)
+    for axis in range(-len(shape), len(shape)):
+        found = va.sort_pairs(place(keys), place(values), axis, descending=descending)
+        for one, wanted in zip(found, (keys, values), strict=True):
+            np.testing.assert_array_equal(np.asarray(one), wanted, strict=True)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("largest", [False, True])
+def test_the_greatest_elements(shape, largest, place):
+    x = np.zeros(shape, np.float32)
+    for axis in range(-len(shape), len(shape)):
+        k = min(2, shape[axis])
+        elements, indices = (np.asarray(one) for one in va.top_k(place(x), k, axis, largest=largest))
+        expected = np.take(x, range(k), axis)
+        np.testing.assert_array_equal(elements, expected, strict=True)
+        assert indices.shape == expected.shape
+        with pytest.raises(InvalidInput, match="Fix: "):
+            va.top_k(place(x), shape[axis] + 1, axis, largest=largest)
 
 
 @pytest.mark.parametrize("name", ["argsort", "sort"])
