@@ -1,6 +1,7 @@
 """A kernel that runs can be ended: by a timeout, by Ctrl-C, wherever in its loops it is."""
 
 import _thread
+import ctypes
 import threading
 import time
 
@@ -10,6 +11,7 @@ import pytest
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.errors import DispatchTimeout
 from vyre_driver_cpu.backend import CpuBackend
+from vyre_driver_cpu.runtime import native
 from vyre_foundation.ir.program import Program
 from vyre_foundation.text import parse
 
@@ -43,7 +45,18 @@ LOOPS = {
 # fmt: on
 
 
-@pytest.mark.parametrize("name", LOOPS)
+# fmt: off
+ENDING = {
+    "breaks":     "  for k in 0..n[0] { if k % 9 == 8 { break; } x = (x ^ k) * 7; }",
+    "own break":  "  for k in 0..n[0] { if k > u64(global_id.x) % 5 { break; } x = (x ^ k) * 7; }",
+    "signed":     "  for k in i32(0) - 20..i32(n[0]) - 20 { x = (x ^ u64(k)) * 7; }",
+    "8 bits":     "  for k in i8(0) - i8(40)..i8(n[0]) - i8(30) step 2 { x = (x ^ u64(k)) * 7; }",
+    "again":      "  for j in 0..u64(9) { for k in j..n[0] { x = (x ^ k) * 7; } }",
+}
+# fmt: on
+
+
+@pytest.mark.parametrize("name", [*LOOPS, *ENDING])
 @pytest.mark.parametrize("workgroup", [1, 64])
 def test_loops_in_chunks_count_the_same(name: str, workgroup: int, agree, monkeypatch: pytest.MonkeyPatch) -> None:
     """With chunks of few operations, so that there are many of them."""
@@ -51,7 +64,48 @@ def test_loops_in_chunks_count_the_same(name: str, workgroup: int, agree, monkey
     monkeypatch.setenv("VYRE_CACHE", "off")
     one = DispatchConfig(grid_override=(2, 1, 1))
     for n in (0, 1, 7, 50):
-        agree(spinning(LOOPS[name], workgroup), [np.array([n], np.uint64)], one)
+        agree(spinning({**LOOPS, **ENDING}[name], workgroup), [np.array([n], np.uint64)], one)
+
+
+ROWS = parse("""\
+program rows workgroup(256, 1, 1) {
+  read ends: u32[] @0;
+  write out: u32[256] @1;
+
+  var x = global_id.x;
+  for k in global_id.x..ends[global_id.x] { x = (x ^ k) * 7; if x == 1 { break; } }
+  out[global_id.x] = x;
+}
+""")
+
+
+@pytest.mark.parametrize(("chunk", "each", "questions"), [(100, 40, 102), (40, 40, 256), (39, 40, 262), (20000, 40, 0)])
+def test_short_loops_do_not_ask_each_time(
+    chunk: int, each: int, questions: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The question comes after as many iterations of all rows as a chunk has."""
+    asked = 0
+
+    def ask(host: int) -> int:
+        nonlocal asked
+        asked += 1
+        return 0
+
+    function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(ask)
+    monkeypatch.setitem(native().addresses, "ask", ctypes.cast(function, ctypes.c_void_p).value)
+    monkeypatch.setattr("vyre_driver_cpu.statements.chunk_of", lambda loop: None if loop.trip_count else chunk)
+    monkeypatch.setenv("VYRE_CACHE", "off")
+    first = np.arange(256, dtype=np.uint32)
+    backend = CpuBackend()
+    try:
+        (out,) = backend.dispatch(ROWS, [first + np.uint32(each)], DispatchConfig(grid_override=(1, 1, 1)))
+    finally:
+        backend.shutdown()
+    wanted = first.copy()
+    for k in range(each):
+        wanted = (wanted ^ (first + np.uint32(k))) * np.uint32(7)
+    np.testing.assert_array_equal(np.frombuffer(out, np.uint32), wanted)
+    assert asked == questions == 256 * each // chunk
 
 
 @pytest.mark.parametrize("name", LOOPS)

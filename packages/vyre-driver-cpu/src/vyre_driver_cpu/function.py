@@ -58,11 +58,13 @@ class FunctionText:
             self.add(line)
         return self.value(last)
 
-    def reserve(self, type: str, count: int = 1, align: int = 0) -> str:
-        """Memory on the stack: its address."""
+    def reserve(self, type: str, count: int = 1, align: int = 0, initial: str = "") -> str:
+        """Memory on the stack, which may have an initial value: its address."""
         address = f"%{self.name('m')}"
         size = f"[{count} x {type}]" if count != 1 else type
         self.entry.append(f"  {address} = alloca {size}{f', align {align}' if align else ''}")
+        if initial:
+            self.entry.append(f"  store {size} {initial}, ptr {address}")
         return address
 
     def nan(self, dtype: DType) -> str:

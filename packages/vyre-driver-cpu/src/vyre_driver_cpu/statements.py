@@ -317,25 +317,35 @@ class StatementPrinter:
         return counter
 
     def _chunks(self, stmt: For, start: str, stop: str, chunk: int, behind: str) -> None:
-        """The loop in parts that count up to `chunk`, and between them the question whether the launch is cancelled."""
+        """The loop in parts, and between them the question whether the launch is cancelled.
+
+        The question comes when all runs of the loop together have counted up to `chunk`: it takes as long as some
+        iterations, so that a loop that ends sooner must not ask each time. How much is left is in memory, so that no
+        register is taken from the loop.
+        """
         out, dtype = self._out, stmt.start.dtype
         t, sign = TYPES[dtype], sign_of(dtype)
-        head, part, asked, later = (out.name(stem) for stem in ("head", "part", "asked", "later"))
+        head, part, end, full, later = (out.name(stem) for stem in ("head", "part", "end", "full", "later"))
         first, before = f"%{out.name('first')}", out.block
         last = f"%{out.name('counter')}"
+        size = str(chunk) if chunk <= dtype.highest else "-1"  # all of what the type can count
+        left = out.reserve(t, initial=size)
         out.open(head)
         out.add(f"{first} = phi {t} [ {start}, %{before} ], [ {last}, %{later} ]")
         out.branch(out.value(f"icmp {sign}lt {t} {first}, {stop}"), part, behind)
         out.open(part)
-        left = out.value(f"sub {t} {stop}, {first}")  # as a whole number without a sign, whatever the type
-        size = str(chunk) if chunk <= dtype.highest else "-1"  # all of what the type can count
-        is_last = out.value(f"icmp ule {t} {left}, {size}")
-        full = out.value(f"add {t} {first}, {size}")
-        limit = out.value(f"select i1 {is_last}, {t} {stop}, {t} {full}")
+        rest, free = out.value(f"sub {t} {stop}, {first}"), out.value(f"load volatile {t}, ptr {left}")
+        unused = out.value(f"call {t} @llvm.usub.sat.{t}({t} {free}, {t} {rest})")
+        out.add(f"store volatile {t} {unused}, ptr {left}")
+        is_last = out.value(f"icmp ule {t} {rest}, {free}")  # numbers without a sign, whatever the type
+        limit = out.value(f"select i1 {is_last}, {t} {stop}, {t} {out.value(f'add {t} {first}, {free}')}")
         advice = ROLLED if self._rare else ""  # LLVM knows no number of iterations, and warns of such advice
-        counter = self._iterations(stmt, first, limit, asked, behind, advice)
-        out.open(asked)
+        counter = self._iterations(stmt, first, limit, end, behind, advice)
+        out.open(end)
+        out.branch(out.value(f"icmp ne {t} {out.value(f'load volatile {t}, ptr {left}')}, 0"), behind, full, LIKELY)
+        out.open(full)
         ask_host(out, later)
+        out.add(f"store volatile {t} {size}, ptr {left}")
         out.add(f"{last} = add {t} {counter}, 0")
         out.jump(head)
 
