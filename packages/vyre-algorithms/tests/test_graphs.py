@@ -17,8 +17,10 @@ from vyre_foundation.dtype import f32, i32, u32
 DEPENDS = {
     "bincount",
     "compact",
+    "compact of rows",
     "exact_sum",
     "partition",
+    "partition of rows",
     "run_length",
     "select",
     "unique",

@@ -13,6 +13,7 @@ from vyre_algorithms.arguments import (
     Array,
     Backend,
     array_of,
+    axis_of,
     condition,
     contiguous,
     function,
@@ -80,48 +81,55 @@ Choice = Callable[[Sequence[Elements], Value], Value]
 """Whether the element at an index is chosen, from the arrays."""
 
 
-def compact(x: object, mask: object, /, *, backend: Backend = None) -> Array:
+def compact(x: object, mask: object, /, axis: int | None = None, *, backend: Backend = None) -> Array:
     """Leave the elements whose element in a mask is true, in their order.
 
     Args:
-        x: An array with one axis.
-        mask: An array of bool with as many elements.
+        x: An array.
+        mask: An array of bool: in the shape of `x`, or with an axis, one for each element of it.
+        axis: The axis whose elements are left, or None for the elements of the array in row-major order.
         backend: As for `vyre.run`.
 
     Returns:
-        An array with one axis.
+        An array with one axis, or with an axis, in the shape of `x` but for its length on that axis.
 
     Raises:
         InvalidInput: The arrays do not fit each other, or an argument is of another kind.
     """
-    array, chosen = _masked(x, mask)
-    return choose(_where_true, [array, chosen], backend)
+    array, chosen, which = _masked(x, mask, axis)
+    if which is None:
+        return choose(_where_true, [array, chosen], backend)
+    return take(array, choose(_where_true, [chosen, chosen], backend, has_places=True), backend, which)
 
 
-def partition(x: object, mask: object, /, *, backend: Backend = None) -> tuple[Array, int]:
+def partition(x: object, mask: object, /, axis: int | None = None, *, backend: Backend = None) -> tuple[Array, int]:
     """Put the elements whose element in a mask is true before the others; both stay in their order.
 
     Args:
-        x: An array with one axis.
-        mask: An array of bool with as many elements.
+        x: As for `compact`.
+        mask: As for `compact`.
+        axis: The axis whose elements are moved, or None for the elements of the array in row-major order.
         backend: As for `vyre.run`.
 
     Returns:
-        An array with one axis, and the number of the elements that are true.
+        An array with one axis, or with an axis, in the shape of `x`; and the number of the elements that are true.
 
     Raises:
         InvalidInput: The arrays do not fit each other, or an argument is of another kind.
     """
-    array, chosen = _masked(x, mask)
-    first = choose(_where_true, [array, chosen], backend)
-    return joined([first, choose(_where_false, [array, chosen], backend)]), first.size
+    array, chosen, which = _masked(x, mask, axis)
+    has_places = which is not None
+    arrays = [chosen if has_places else array, chosen]
+    first, others = (choose(choice, arrays, backend, has_places=has_places) for choice in (_where_true, _where_false))
+    both = joined([first, others])
+    return both if which is None else take(array, both, backend, which), first.size
 
 
 def select(x: object, predicate: Callable[[Value], Value], /, *, backend: Backend = None) -> Array:
     """Leave the elements for which a predicate holds, in their order.
 
     Args:
-        x: An array with one axis.
+        x: An array, whose elements are one sequence.
         predicate: A function of a value of the language that gives a bool, such as ``lambda v: v > 0.5``. The program
             is cached for the function: pass the same one again.
         backend: As for `vyre.run`.
@@ -132,7 +140,7 @@ def select(x: object, predicate: Callable[[Value], Value], /, *, backend: Backen
     Raises:
         InvalidInput: An argument is of another kind.
     """
-    array = vector(known(array_of(x)))
+    array = contiguous(known(array_of(x))).reshape(-1)
     function(predicate, "predicate", PREDICATE)
     return choose(_where(predicate), [array], backend)
 
@@ -248,14 +256,19 @@ def _ones_like(array: Array) -> Array:
     return mapped(_one, i64, [array], None)
 
 
-def _masked(x: object, mask: object) -> tuple[Array, Array]:
-    """An array and its mask."""
-    array, chosen = vector(known(array_of(x))), vector(known(array_of(mask, "mask"), "mask"), "mask")
+def _masked(x: object, mask: object, axis: int | None) -> tuple[Array, Array, int | None]:
+    """An array and its mask as sequences; or an array, the mask of an axis, and the axis."""
+    array, chosen = known(array_of(x)), known(array_of(mask, "mask"), "mask")
     of_kind(chosen, "b", "bools", "mask")
-    if chosen.size != array.size:
-        needed, got = f"{array.size} elements", str(chosen.size)
+    which = None if axis is None else axis_of(axis, array.ndim)
+    shape = array.shape if which is None else (array.shape[which],)
+    if chosen.shape != shape:
+        needed, got = f"the shape {shape}", f"{chosen.shape}"
         raise InvalidInput("mask", needed=needed, got=got, fix="pass a bool for each element")
-    return array, chosen
+    chosen = contiguous(chosen).reshape(-1)
+    if which is None or array.ndim == 1:
+        return contiguous(array).reshape(-1), chosen, None
+    return array, chosen, which
 
 
 def _where_true(sources: Sequence[Elements], index: Value) -> Value:

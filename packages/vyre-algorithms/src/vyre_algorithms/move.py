@@ -7,49 +7,71 @@ from functools import lru_cache
 
 import numpy as np
 
-from vyre_algorithms.arguments import Array, Backend, array_of, contiguous, of_kind, starts_of, type_of, vector
-from vyre_algorithms.launches import launch, words, zeros_beside
+from vyre_algorithms.arguments import (
+    MOST,
+    Array,
+    Backend,
+    array_of,
+    axis_of,
+    contiguous,
+    of_kind,
+    starts_of,
+    type_of,
+    vector,
+)
+from vyre_algorithms.launches import beside, broadcast, joined, launch, mapped, words, zeros_beside
 from vyre_algorithms.order import bits_of, bits_type
 from vyre_driver.errors import InvalidInput
 from vyre_driver.graph.recorded import RecordedRange
-from vyre_foundation import DType, LengthOf, Program, program, select, u32
+from vyre_foundation import Array as Buffer, DType, LengthOf, Program, Value, program, select, u32
 from vyre_foundation.dtype import i32, i64, u64
+from vyre_foundation.functions import add
 
 GROUP = 64
 FEW = 4096
 """The most elements that `take_few` moves on the host."""
 
 
-def gather(x: object, indices: object, /, *, backend: Backend = None) -> Array:
-    """Take the elements at indices of the first axis.
+def gather(x: object, indices: object, /, axis: int = 0, *, backend: Backend = None) -> Array:
+    """Take the elements at indices of an axis.
 
     Args:
         x: An array with one axis or more.
         indices: An array of integers; negative ones count from the end.
+        axis: The axis that the indices are of.
         backend: As for `vyre.run`.
 
     Returns:
-        An array in the shape of `indices`, followed by the other axes of `x`.
+        An array in the shape of `x`, where the axes of `indices` take the place of the axis.
 
     Raises:
         InvalidInput: An index is out of bounds, or an argument is of another kind. Of ranges of a graph, an index out
             of bounds is a trap of the launch.
     """
-    array = array_of(x)
-    if not array.ndim:
-        raise InvalidInput("x", needed="an array with an axis", got="a scalar", fix="pass .reshape(1)")
-    return take(array, places_of(indices, array.shape[0], backend), backend)
+    array = with_axes(x)
+    which = axis_of(axis, array.ndim)
+    return take(array, places_of(indices, array.shape[which], backend), backend, which)
 
 
-def scatter(x: object, indices: object, values: object, /, operation: str = "set", *, backend: Backend = None) -> Array:
-    """Put values at indices of a copy of a vector.
+def scatter(
+    x: object,
+    indices: object,
+    values: object,
+    /,
+    operation: str = "set",
+    *,
+    axis: int = 0,
+    backend: Backend = None,
+) -> Array:
+    """Put values at indices of an axis of a copy of an array.
 
     Args:
-        x: An array with one axis.
-        indices: An array of integers with one axis; negative ones count from the end.
-        values: As many elements of the type of `x`.
+        x: An array with one axis or more.
+        indices: An array of integers; negative ones count from the end.
+        values: An array of the type of `x` in the shape that `gather` gives for these indices.
         operation: "set" puts the value there, of several for one index the last; "add", "min" and "max" combine all of
             them with what is there, for integers of 32 or 64 bits.
+        axis: The axis that the indices are of.
         backend: As for `vyre.run`.
 
     Returns:
@@ -58,11 +80,12 @@ def scatter(x: object, indices: object, values: object, /, operation: str = "set
     Raises:
         InvalidInput: An index is out of bounds, the arrays do not fit each other, or an argument is of another kind.
     """
-    array, given = vector(x), vector(values, "values")
-    wanted = vector(indices, "indices")
+    array, given, wanted = with_axes(x), array_of(values, "values"), array_of(indices, "indices")
+    which = axis_of(axis, array.ndim)
     dtype, other = type_of(array), type_of(given, "values")
-    if other is not dtype or given.size != wanted.size:
-        needed, got = f"{wanted.size} elements of {dtype}", f"{given.size} of {other}"
+    shape = _replaced(array.shape, which, wanted.shape)
+    if other is not dtype or given.shape != shape:
+        needed, got = f"an array of {dtype} {shape}", f"one of {other} {given.shape}"
         raise InvalidInput("values", needed=needed, got=got, fix="pass a value for each index")
     if operation not in ("set", "add", "min", "max"):
         needed = "one of set, add, min, max"
@@ -70,28 +93,44 @@ def scatter(x: object, indices: object, values: object, /, operation: str = "set
     if operation != "set" and dtype not in (u32, i32, u64, i64):
         needed, fix = "integers of 32 or 64 bits", "sort pairs of indices and values, and use segmented_reduce"
         raise InvalidInput("x", needed=needed, got=f"an array of {dtype}", fix=fix)
-    places = places_of(wanted, array.size, backend)
-    if not places.size:
+    places = contiguous(places_of(wanted, array.shape[which], backend)).reshape(-1)
+    if not given.size:
         return array.copy()
-    groups = -(-places.size // GROUP)
+    outer, inner = math.prod(array.shape[:which]), math.prod(array.shape[which + 1 :])
+    flat, given = contiguous(array).reshape(-1), contiguous(given).reshape(-1)
     if operation != "set":
-        arrays = {"x": array, "indices": places, "values": given}
-        return launch(_combine(dtype, operation), arrays, groups, backend)["x"]
-    arrays = {"indices": places, "latest": zeros_beside(array, (array.size,), u32)}
-    latest = launch(_latest(), arrays, groups, backend)["latest"]
-    arrays = {"x": bits_of(array, dtype), "values": bits_of(given, dtype), "latest": latest}
-    return launch(_put(bits_type(dtype)), arrays, -(-array.size // GROUP), backend)["out"].view(dtype.numpy)
+        arrays = {"x": flat, "indices": places, "values": given}
+        found = launch(_combine(dtype, operation, outer, inner), arrays, -(-given.size // GROUP), backend)["x"]
+    else:
+        arrays = {"indices": places, "latest": zeros_beside(array, (array.shape[which],), u32)}
+        latest = launch(_latest(), arrays, -(-places.size // GROUP), backend)["latest"]
+        arrays = {"x": bits_of(flat, dtype), "values": bits_of(given, dtype), "latest": latest}
+        found = launch(_put(bits_type(dtype), outer, inner), arrays, -(-array.size // GROUP), backend)["out"]
+    return found.view(dtype.numpy).reshape(array.shape)
 
 
-def take(array: Array, places: Array, backend: Backend) -> Array:
-    """The elements of the first axis at places, which are u32 in bounds."""
-    dtype, inner = type_of(array), math.prod(array.shape[1:])
-    shape = (*places.shape, *array.shape[1:])
-    if not places.size or not inner:
+def with_axes(x: object) -> Array:
+    """An array that is not a scalar."""
+    array = array_of(x)
+    if not array.ndim:
+        raise InvalidInput("x", needed="an array with an axis", got="a scalar", fix="pass .reshape(1)")
+    return array
+
+
+def _replaced(shape: tuple[int, ...], axis: int, others: tuple[int, ...]) -> tuple[int, ...]:
+    """A shape with other axes in place of one."""
+    return (*shape[:axis], *others, *shape[axis + 1 :])
+
+
+def take(array: Array, places: Array, backend: Backend, axis: int = 0) -> Array:
+    """The elements of an axis at places, which are u32 in bounds."""
+    dtype, shape = type_of(array), _replaced(array.shape, axis, places.shape)
+    size = math.prod(shape)
+    if not size:
         return zeros_beside(array, shape, dtype)
     given = {"x": bits_of(contiguous(array), dtype).reshape(-1), "indices": contiguous(places).reshape(-1)}
-    found = launch(_gather(bits_type(dtype), inner), given, -(-places.size * inner // GROUP), backend)["out"]
-    return found.view(dtype.numpy).reshape(shape)
+    made = _gather(bits_type(dtype), math.prod(array.shape[:axis]), math.prod(array.shape[axis + 1 :]))
+    return launch(made, given, -(-size // GROUP), backend)["out"].view(dtype.numpy).reshape(shape)
 
 
 def take_few(array: Array, places: Array, backend: Backend) -> Array:
@@ -139,6 +178,24 @@ def offsets_of(starts: object, length: int, backend: Backend) -> Array:
     dtype = of_kind(array, "iu", "integers", "starts")
     given = {"starts": array, "end": words(length)}
     return launch(_ascending(dtype), given, -(-array.size // GROUP), backend)["offsets"]
+
+
+def offsets_in_rows(offsets: Array, rows: int, length: int, backend: Backend) -> Array:
+    """The starts of the segments of one row, and its end, repeated for a vector of `rows` rows of `length`, as u32."""
+    if rows == 1:
+        return offsets
+    segments = offsets.size - 1
+    if rows * segments >= MOST:
+        got = f"{rows} rows of {segments}"
+        raise InvalidInput("starts", needed=f"fewer than {MOST} segments", got=got, fix="pass fewer rows at a time")
+    of_row = np.repeat(np.arange(rows, dtype=np.uint32) * np.uint32(length), segments)
+    end = np.array([rows * length], np.uint32)
+    if isinstance(offsets, np.ndarray):
+        return np.append(np.tile(offsets[:-1], rows) + of_row, end)
+    if not of_row.size:
+        return beside(offsets, end)
+    each = broadcast(offsets[:-1].reshape(1, segments), (rows, segments)).reshape(-1)
+    return joined([mapped(add, u32, [each, beside(offsets, of_row)], backend), beside(offsets, end)])
 
 
 def _out_of_bounds(length: int, got: str) -> InvalidInput:
@@ -209,24 +266,37 @@ def _ascending(kind: DType) -> Program:
     return p.build()
 
 
+# An axis lies between `outer` axes and `inner` ones, as numbers of elements: its element k in (o, r) is at
+# (o * length + k) * inner + r.
+
+
 @lru_cache(maxsize=256)
-def _gather(bits: DType, inner: int) -> Program:
+def _gather(bits: DType, outer: int, inner: int) -> Program:
     with program("gather", GROUP) as p:
         x, indices = p.read("x", bits), p.read("indices", u32)
-        out = p.write("out", bits, LengthOf("indices", times=inner))
+        out = p.write("out", bits, LengthOf("indices", times=outer * inner))
         i = p.global_id(0)
-        out[i] = x[indices[i] if inner == 1 else indices[i // inner] * inner + i % inner]
+        k = i if inner == 1 else i // inner
+        place = indices[k] if outer == 1 else _from(k, indices.length, x.length // (outer * inner), indices)
+        out[i] = x[place if inner == 1 else place * inner + i % inner]
     return p.build()
 
 
 @lru_cache(maxsize=256)
-def _combine(dtype: DType, operation: str) -> Program:
+def _combine(dtype: DType, operation: str, outer: int, inner: int) -> Program:
     with program(f"scatter_{operation}", GROUP) as p:
         x, indices, values = p.read_write("x", dtype), p.read("indices", u32), p.read("values", dtype)
         i = p.global_id(0)
-        with p.if_(i < indices.length):
-            getattr(x, f"atomic_{operation}")(indices[i], values[i])
+        with p.if_(i < values.length):
+            k = i if inner == 1 else i // inner
+            place = indices[k] if outer == 1 else _from(k, indices.length, x.length // (outer * inner), indices)
+            getattr(x, f"atomic_{operation}")(place if inner == 1 else place * inner + i % inner, values[i])
     return p.build()
+
+
+def _from(k: Value, number: Value, length: Value, indices: Buffer) -> Value:
+    """The place on an axis of `length` for one of the `number` places beside each other in each of the outer axes."""
+    return k // number * length + indices[k % number]
 
 
 @lru_cache(maxsize=1)
@@ -241,14 +311,19 @@ def _latest() -> Program:
 
 
 @lru_cache(maxsize=64)
-def _put(bits: DType) -> Program:
+def _put(bits: DType, outer: int, inner: int) -> Program:
     with program("scatter_put", GROUP) as p:
         x, values, latest = p.read("x", bits), p.read("values", bits), p.read("latest", u32)
         out = p.write("out", bits, like=x)
         i = p.global_id(0)
-        number = p.let(latest[i])
+        k = i if inner == 1 else i // inner
+        length = x.length // (outer * inner)
+        number = p.let(latest[k if outer == 1 else k % length])
         element = p.var(x[i])
         with p.if_(number != 0):
-            element.set(values[number - 1])
+            place = number - 1
+            if outer > 1:
+                place = k // length * (values.length // (outer * inner)) + place
+            element.set(values[place if inner == 1 else place * inner + i % inner])
         out[i] = element
     return p.build()

@@ -19,6 +19,9 @@ from vyre_algorithms.arguments import (
     Backend,
     array_of,
     axes_of,
+    axis_back,
+    axis_last,
+    axis_of,
     contiguous,
     converted,
     delivered,
@@ -29,7 +32,7 @@ from vyre_algorithms.arguments import (
 )
 from vyre_algorithms.launches import GROUP, beside, launch, mapped, zeros_beside
 from vyre_algorithms.monoids import reduction_of, sum_type
-from vyre_algorithms.move import offsets_of
+from vyre_algorithms.move import offsets_in_rows, offsets_of
 from vyre_algorithms.segments import reduce_segments
 from vyre_algorithms.tree import Mean, Reduction, reduce_axis, reduce_sequence
 from vyre_driver.errors import InvalidInput
@@ -281,34 +284,48 @@ def dot(x: object, y: object, /, *, out: Array | None = None, backend: Backend =
 
 
 def segmented_reduce(
-    x: object, starts: object, /, operation: str = "sum", *, dtype: object = None, backend: Backend = None
+    x: object,
+    starts: object,
+    /,
+    operation: str = "sum",
+    *,
+    axis: int = -1,
+    dtype: object = None,
+    backend: Backend = None,
 ) -> Array:
-    """Reduce each segment of a vector: the result of a segment is that of a vector of its elements.
+    """Reduce each segment of an axis: the result of a segment is that of a vector of its elements.
 
     Args:
-        x: An array with one axis.
-        starts: The index of the first element of each segment, and the length of `x` last: integers that ascend from 0.
-            In a graph they may be a range; starts that do not ascend, and segments without elements where there must
-            be one, are traps of the launch then.
+        x: An array with one axis or more.
+        starts: The index of the first element of each segment, and the length of the axis last: integers that ascend
+            from 0. In a graph they may be a range; starts that do not ascend, and segments without elements where there
+            must be one, are traps of the launch then.
         operation: "sum", "prod", "min", "max", "any", "all", "argmin" or "argmax"; the last two give indices in the
             segment.
+        axis: The axis that has the segments.
         dtype: As for `sum`, for sums and products.
         backend: As for `vyre.run`.
 
     Returns:
-        An array with an element for each segment.
+        An array in the shape of `x`, where the axis has an element for each segment.
 
     Raises:
         InvalidInput: A segment without elements has no least or greatest one; or an argument is of another kind.
     """
-    array = vector(x)
+    array = array_of(x)
+    which = axis_of(axis, array.ndim)
     if operation not in _OPERATIONS:
         needed = f"one of {', '.join(_OPERATIONS)}"
         raise InvalidInput("operation", needed=needed, got=repr(operation), fix="pass the name of an operation")
     result: DType | None = bool_ if operation in ("any", "all") else None
     if operation in ("sum", "prod"):
         result = sum_type(array, dtype)
-    return _of_segments(operation, array, offsets_of(starts, array.size, backend), result, backend)
+    rows = axis_last(array, which)
+    *outer, length = rows.shape
+    offsets = offsets_of(starts, length, backend)
+    repeated = offsets_in_rows(offsets, math.prod(outer), length, backend)
+    found = _of_segments(operation, rows.reshape(-1), repeated, result, backend)
+    return axis_back(found.reshape((*outer, offsets.size - 1)), which)
 
 
 def _reduced(

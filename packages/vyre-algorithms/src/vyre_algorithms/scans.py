@@ -10,6 +10,7 @@ combined with the elements of its run one after another. What has no elements ha
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -26,9 +27,18 @@ from vyre_algorithms.arguments import (
     delivered,
     target,
     type_of,
-    vector,
 )
-from vyre_algorithms.launches import Range, Recorder, has_lanes, joined, launch, run_graph, with_grid, zeros_beside
+from vyre_algorithms.launches import (
+    Range,
+    Recorder,
+    broadcast,
+    has_lanes,
+    joined,
+    launch,
+    run_graph,
+    with_grid,
+    zeros_beside,
+)
 from vyre_algorithms.monoids import reduction_of, segmented, sum_type
 from vyre_algorithms.move import offsets_of
 from vyre_algorithms.tree import Reduction, State, assign, values_of
@@ -105,38 +115,45 @@ def segmented_scan(
     /,
     operation: str = "sum",
     *,
+    axis: int = -1,
     exclusive: bool = False,
     dtype: object = None,
     backend: Backend = None,
 ) -> Array:
-    """Scan a vector, beginning anew at the start of each segment.
+    """Scan along an axis, beginning anew at the start of each segment.
 
     Args:
-        x: An array with one axis.
+        x: An array with one axis or more.
         starts: As for `segmented_reduce`.
         operation: As for `scan`.
+        axis: The axis that has the segments.
         exclusive: As for `scan`.
         dtype: As for `sum`, for sums and products.
         backend: As for `vyre.run`.
 
     Returns:
-        An array in the shape of `x`. The order of the operations is that of `scan` over the whole vector, where a
-        start of a segment drops what came before.
+        An array in the shape of `x`. The order of the operations is that of `scan` along the whole axis, where a start
+        of a segment drops what came before.
 
     Raises:
         InvalidInput: An argument is of another kind.
     """
-    array = vector(x)
-    offsets = offsets_of(starts, array.size, backend)
+    array = array_of(x)
+    which = axis_of(axis, array.ndim)
+    rows = axis_last(array, which)
+    *outer, length = rows.shape
+    offsets = offsets_of(starts, length, backend)
     result = _result_type(array, operation, dtype)
     if not array.size:
-        return zeros_beside(array, (0,), result)
-    given = {"starts": offsets, "begins": zeros_beside(array, (array.size,), bool_)}
+        return zeros_beside(array, array.shape, result)
+    given = {"starts": offsets, "begins": zeros_beside(array, (length,), bool_)}
     begins = launch(_begins(), given, -(-offsets.size // LANES), backend)["begins"]
+    each = broadcast(begins.reshape(1, length), (math.prod(outer), length)).reshape(-1)
     reduction = segmented(reduction_of(operation, type_of(array), result), exclusive)
-    shifted = joined([array[:1], array[:-1]]) if exclusive else array
-    found, _ = scan_rows(reduction, [shifted, begins], array.size, False, backend)
-    return converted(found, result)
+    flat = rows.reshape(-1)
+    shifted = joined([flat[:1], flat[:-1]]) if exclusive else flat  # a row begins with a segment, which drops the last
+    found, _ = scan_rows(reduction, [shifted, each], length, False, backend)
+    return axis_back(converted(found, result).reshape(rows.shape), which)
 
 
 @lru_cache(maxsize=1)
