@@ -139,12 +139,66 @@ class VectorLanes:
             stack += node.args if value is None else (value,)
         return False
 
+    def is_scaled(self, index: Expr) -> bool:
+        """Whether lanes differ by products of a number that is not known: rows of a matrix, whose width is one."""
+        if not self.varies(index):
+            return False
+        match index:
+            case Local():
+                value = self.steady(index)
+                return value is not None and self.is_scaled(value)
+            case Cast(_, value):
+                return self.is_scaled(value)
+            case Apply(op, args) if op.id == "add":
+                return any(map(self.is_scaled, args))
+            case Apply(op, (a, b)) if op.id == "mul":
+                return self.pattern(index) is None and self.varies(a) != self.varies(b)
+            case _:
+                return False
+
     def steady(self, local: Local) -> Expr | None:
         """The value that an immutable local is bound to, if it is the same wherever it is computed."""
         value = self._lets.get(local.name)
-        if value is None or any(self._may_change(node) for node in postorder((value,))):
-            return None
-        return value
+        return value if value is not None and self.is_steady(value) else None
+
+    def is_steady(self, root: Expr) -> bool:
+        """Whether a value is the same wherever it is computed."""
+        return not any(map(self._may_change, postorder((root,))))
+
+    def advance(self, index: Expr, counter: Local, step: int) -> int:
+        """By how much an index grows where the counter of a loop around it does so by `step`; 0 if that is not known.
+
+        It is as if no sum wrapped, so nothing but speed may depend on it.
+        """
+        known: dict[Expr, int] = {counter: step}
+        stack = [index]
+        while stack:
+            factor, terms = self._as_product(stack[-1])
+            waiting = [term for term in terms if term not in known]
+            if waiting:
+                stack += waiting
+            else:
+                node = stack.pop()
+                total, half = factor * sum(known[term] for term in terms), 1 << (node.dtype.bits - 1)
+                known.setdefault(node, (total + half) % (2 * half) - half)
+        return known[index]
+
+    def _as_product(self, node: Expr) -> tuple[int, tuple[Expr, ...]]:
+        """An index as a constant times a sum: the factor and the terms; no terms if it is anything else."""
+        match node:
+            case Local():
+                value = self.steady(node)
+                return 1, () if value is None else (value,)
+            case Cast(_, value) if value.dtype.is_integer:
+                return 1, (value,)
+            case Apply(op, args) if op.id == "add":
+                return 1, args
+            case Apply(op, (a, Literal() as b)) | Apply(op, (Literal() as b, a)) if op.id == "mul":
+                return b.bits, (a,)
+            case Apply(op, (a, Literal() as b)) if op.id == "raw_shl":
+                return 1 << b.bits, (a,)
+            case _:
+                return 1, ()
 
     def _may_change(self, node: Expr) -> bool:
         if isinstance(node, Load):

@@ -1,30 +1,43 @@
-"""Short loops over rows of adjacent elements are written out, so that vectors can access whole rows.
+"""Loops along rows of adjacent elements are written out, in strips if they are long, so that vectors access whole rows.
 
 ::
 
-    for lane in 0..256 { for k in 0..16 { total = total + x[lane * 16 + k]; } }
+    for lane in 0..256 { for k in 0..n { total = total + x[lane * n + k]; } }
+
+becomes
+
+    for lane in 0..256 {
+      for k in 0..n & ~15 step 16 { total = total + x[lane * n + k]; … total = total + x[lane * n + k + 15]; }
+      for k in n & ~15..n { total = total + x[lane * n + k]; }
+    }
 
 The rows of a vector of invocations are then loaded in pieces and transposed (see `vector_values`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from vyre_driver_cpu.bounds import UpperBounds
 from vyre_driver_cpu.lanes import VectorLanes
-from vyre_driver_cpu.vector_values import ROWS, is_far
-from vyre_foundation.ir.expr import Apply, Cast, Expr, Literal, Load, Local, literal
+from vyre_driver_cpu.vector_values import ROWS, are_apart
+from vyre_foundation.ir.expr import Apply, Cast, Expr, Literal, Load, Local, Select, literal
 from vyre_foundation.ir.fresh import Fresh
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.rename import renamed
-from vyre_foundation.ir.stmt import Assign, Body, For, Let, Stmt, Store, Var
+from vyre_foundation.ir.stmt import Assign, Body, For, If, Let, Stmt, Store, Var
 from vyre_foundation.ir.walk import expressions, postorder, rewrite, rewrite_body, statements, with_expressions
 from vyre_foundation.ops import OPS
 from vyre_foundation.validate.declared import declared_locals
 
 WIDTH = 16
 """Lanes of a vector; what is a row for so many is one for others, too."""
+STRIP = 16
+"""Iterations of a long loop that are written out together."""
+MOST = 60
+"""Operations of a loop that is written out in strips."""
 
 
 def write_out_rows(program: Program) -> Program:
@@ -37,18 +50,31 @@ def write_out_rows(program: Program) -> Program:
         if not isinstance(stmt, For) or not stmt.is_parallel:
             return stmt
         stmt = _with_uniform_counters(stmt, fresh)
-        rows = [s for s in stmt.body if isinstance(s, For) and _is_short(s)]
-        if not rows:
+        if not any(isinstance(s, For) for s in stmt.body):
             return stmt
         lanes = VectorLanes(stmt, WIDTH, lets, mutable, UpperBounds(lets))
-        found = {id(s) for s in rows if _walks_along_rows(s, lanes)}
-        body: list[Stmt] = []
-        for inner in stmt.body:
-            body += _written_out(inner, fresh) if isinstance(inner, For) and id(inner) in found else (inner,)
-        return replace(stmt, body=tuple(body)) if found else stmt
+        body = _with_rows(stmt.body, lanes, fresh)
+        return stmt if body is stmt.body else replace(stmt, body=body)
 
     body = rewrite_body(program.body, each)
     return program if body is program.body else replace(program, body=body)
+
+
+def _with_rows(body: Body, lanes: VectorLanes, fresh: Fresh) -> Body:
+    """A body whose loops along rows are written out. Of others, those are looked into that all lanes run together."""
+    out: list[Stmt] = []
+    for stmt in body:
+        if not isinstance(stmt, For) or stmt.is_parallel or lanes.varies(stmt.start) or lanes.varies(stmt.stop):
+            out.append(stmt)
+        elif not all(isinstance(s, (Let, Var, Assign, Store, If)) for s in statements(stmt.body)):
+            inner = _with_rows(stmt.body, lanes, fresh)
+            out.append(stmt if inner is stmt.body else replace(stmt, body=inner))
+        elif stmt.trip_count in ROWS:
+            out += _written_out(stmt, fresh) if _walks_along_rows(stmt, lanes, is_checked=True) else (stmt,)
+        else:
+            is_row = _is_worth_strips(stmt) and _walks_along_rows(stmt, lanes, is_checked=False)
+            out += _in_strips(stmt, fresh) if is_row else (stmt,)
+    return body if len(out) == len(body) and all(a is b for a, b in zip(out, body, strict=True)) else tuple(out)
 
 
 def _with_uniform_counters(loop: For, fresh: Fresh) -> For:
@@ -72,23 +98,76 @@ def _with_uniform_counters(loop: For, fresh: Fresh) -> For:
     return replace(loop, body=rewrite_body(loop.body, each))
 
 
-def _is_short(loop: For) -> bool:
-    if loop.is_parallel or loop.trip_count not in ROWS:
+def _is_worth_strips(loop: For) -> bool:
+    if loop.step != 1 or loop.start.dtype.is_signed or (loop.trip_count is not None and loop.trip_count < STRIP):
         return False
-    return all(isinstance(s, (Let, Var, Assign, Store)) for s in loop.body)
+    return len(postorder(e for s in statements(loop.body) for e in expressions(s))) <= MOST
 
 
-def _walks_along_rows(loop: For, lanes: VectorLanes) -> bool:
-    """Whether a loop accesses elements that are side by side from iteration to iteration, and far from lane to lane."""
+def _walks_along_rows(loop: For, lanes: VectorLanes, *, is_checked: bool) -> bool:
+    """Whether a loop accesses elements that are side by side from iteration to iteration, and far from lane to lane.
+
+    `is_checked`: loads whose indices are compared with lengths count, too.
+    """
     indices: list[Expr] = [s.index for s in loop.body if isinstance(s, Store)]
-    indices += [n.index for n in postorder(e for s in loop.body for e in expressions(s)) if isinstance(n, Load)]
+    nodes = postorder(e for s in loop.body for e in expressions(s))
+    indices += [n.index for n in nodes if isinstance(n, Load) and (is_checked or not n.checked)]
     counter = Local(loop.name, loop.start.dtype)
     for index in indices:
         match index:
-            case Apply(op, (root, last)) if op.id == "add" and last in (counter, Cast(root.dtype, counter)):
-                if is_far(root, lanes):
+            case Apply(op, (a, b)) if op.id == "add":
+                counts = (counter, Cast(index.dtype, counter))
+                if (b in counts and are_apart(a, lanes)) or (a in counts and are_apart(b, lanes)):
                     return True
     return False
+
+
+def _in_strips(loop: For, fresh: Fresh) -> Body:
+    """The loop in strips of iterations that are written out, and behind them those that are left."""
+    dtype, trips = loop.start.dtype, loop.trip_count
+    before: list[Stmt] = []
+
+    def kept(value: Expr, stem: str) -> Expr:
+        if isinstance(value, Literal):
+            return value
+        name = fresh(stem)
+        before.append(Let(name, value))
+        return Local(name, dtype)
+
+    start, stop = kept(loop.start, "first"), kept(loop.stop, "last")
+    if trips is not None:
+        assert isinstance(start, Literal)
+        middle: Expr = literal(dtype, start.bits + trips // STRIP * STRIP)
+    else:
+        whole = Apply(OPS["and"], Apply(OPS["sub"], stop, start), literal(dtype, dtype.highest + 1 - STRIP))
+        end = Select(Apply(OPS["lt"], start, stop), Apply(OPS["add"], start, whole), start)
+        middle = kept(end, "middle")
+    counter = Local(fresh(loop.name), dtype)
+    body: list[Stmt] = []
+    for n in range(STRIP):
+        value = Apply(OPS["add"], counter, literal(dtype, n)) if n else counter
+        body += _iteration(loop, value, fresh, partial(_with_steps_last, counter))
+    strips = For(counter.name, start, middle, STRIP, tuple(body))
+    rest = () if trips is not None and trips % STRIP == 0 else (replace(loop, start=middle, stop=stop),)
+    return (*before, strips, *rest)
+
+
+def _with_steps_last(counter: Local, node: Expr) -> Expr:
+    """``root + (counter + 3)``  →  ``(root + counter) + 3``; a counter that its loop has counted does not wrap."""
+    match node:
+        case Cast(dtype, Apply(op, (a, Literal() as step))) if (
+            op.id == "add" and a is counter and dtype.is_integer and not dtype.is_signed and dtype.bits >= a.dtype.bits
+        ):
+            return Apply(op, Cast(dtype, a), literal(dtype, step.bits))
+        case Apply(op, (a, b)) if op.id == "add":
+            counts = (counter, Cast(node.dtype, counter))
+            for root, last in ((a, b), (b, a)):
+                match last:
+                    case Apply(plus, (count, Literal() as step)) if plus.id == "add" and count in counts:
+                        return Apply(op, Apply(op, root, count), step)
+                    case _ if last in counts and not isinstance(root, Literal):
+                        return Apply(op, root, last)
+    return node
 
 
 def _written_out(loop: For, fresh: Fresh) -> Body:
@@ -96,18 +175,24 @@ def _written_out(loop: For, fresh: Fresh) -> Body:
     out: list[Stmt] = []
     assert isinstance(loop.start, Literal)
     for n in range(loop.trip_count or 0):
-        count = literal(loop.start.dtype, loop.start.bits + n * loop.step)
-        body = renamed(loop.body, {name: fresh(name) for name in declared_locals(loop.body)}, {loop.name: count})
-        memo: dict[Expr, Expr] = {}
-        out += [with_expressions(stmt, lambda e, memo=memo: rewrite(e, _folded, memo)) for stmt in body]  # type: ignore[misc]
+        out += _iteration(loop, literal(loop.start.dtype, loop.start.bits + n * loop.step), fresh, _folded)
     return tuple(out)
+
+
+def _iteration(loop: For, count: Expr, fresh: Fresh, simplify: Callable[[Expr], Expr]) -> Body:
+    """The body of a loop with a value of its counter."""
+    body = renamed(loop.body, {name: fresh(name) for name in declared_locals(loop.body)}, {loop.name: count})
+    memo: dict[Expr, Expr] = {}
+    return rewrite_body(body, lambda stmt: with_expressions(stmt, lambda e: rewrite(e, simplify, memo)))
 
 
 def _folded(node: Expr) -> Expr:
     match node:
         case Cast(dtype, Literal() as value) if value.dtype.is_integer and 0 <= value.bits <= dtype.highest:
             return literal(dtype, value.bits)
-        case Apply(op, (root, Literal(bits=0))) if op.id == "add" and root.dtype.is_integer:
+        case Apply(op, (root, Literal(bits=0)) | (Literal(bits=0), root)) if op.id == "add" and root.dtype.is_integer:
             return root
+        case Apply(op, (Literal() as step, root)) if op.id == "add" and root.dtype.is_integer:
+            return Apply(op, root, step)
         case _:
             return node

@@ -26,6 +26,9 @@ NEAR = 4
 ROWS = (4, 8, 16)
 """Elements of a row, of rows that are transposed."""
 
+FETCHED = 1 << 14
+"""Bytes of rows that are fetched while the ones before them are read: half of the first cache."""
+
 Group = tuple[Buffer, Expr]
 """Accesses to elements at constant distances from one index."""
 
@@ -66,6 +69,8 @@ class VectorValues(OperandValues):
         self.mask: str | None = None
         self._rows: list[dict[Group, list[dict[int, str]]]] = [{}]
         """Rows that are loaded in the blocks around the present place, by the distance of their elements."""
+        self.loops: list[tuple[Local, int]] = []
+        """The counters of the loops around the present place, and their steps."""
 
     # ── vectors ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -341,11 +346,11 @@ class VectorValues(OperandValues):
             t = self.type(node.index.dtype)
             length = self.splat(self._length(node), node.index.dtype)
             mask = self.both(mask, self._out.value(f"icmp ult {t} {args[0]}, {length}"))
-        if pattern is not None:
-            found = self._from_row(node) if mask is None else None
-            found = self._near(node, pattern, mask) if found is None else found
-            if found is not None:
-                return found
+        found = self._from_row(node) if mask is None else None
+        if found is None and pattern is not None:
+            found = self._near(node, pattern, mask)
+        if found is not None:
+            return found
         if self.lanes.may_be_adjacent(node.index) or self.lanes.may_wrap(node.index):
             return self._maybe_adjacent(node, mask)
         return self._gathered(node, self._each(node.buffer, node.index), mask)
@@ -451,17 +456,62 @@ class VectorValues(OperandValues):
         return None
 
     def _columns(self, node: Load, root: Expr, distances: Sequence[int]) -> list[str]:
-        pattern = self._pattern(root)
-        assert pattern is not None
         buffer, t, length = node.buffer, TYPES[node.dtype], len(distances)
-        base = self._base(buffer, root)
-        rows = []
-        for place in self._relative(pattern):
-            address = self._beside(buffer, base, place + distances[0])
+        rows, ahead = [], self._ahead(buffer, root)
+        for place in self._rows_at(buffer, root):
+            address = self._beside(buffer, place, distances[0])
             rows.append(self._out.value(f"load <{length} x {t}>, ptr {address}, align {buffer.dtype.size}"))
+            if ahead:
+                following = self._beside(buffer, address, ahead)
+                self._out.add(f"call void @llvm.prefetch.p0(ptr {following}, i32 0, i32 3, i32 1)")
         turned = Transposition(self.lanes.width, length, buffer.dtype.size)
         vectors = [self._joined(t, [rows[row] for row in turned.rows_of_vector(n)], length) for n in range(length)]
         return turned.columns(vectors, partial(self.shuffle, t, self.lanes.width))
+
+    def _rows_at(self, buffer: Buffer, root: Expr) -> Iterator[str]:
+        """The address of the element at an index, of each lane."""
+        pattern = self._pattern(root)
+        if pattern is not None:
+            base = self._base(buffer, root)
+            for place in self._relative(pattern):
+                yield self._beside(buffer, base, place)
+            return
+        own, common = self._terms(root)
+        pointers, width = self._each(buffer, own), self.lanes.width
+        for lane in range(width):
+            address = self._out.value(f"extractelement <{width} x ptr> {pointers}, i64 {lane}")
+            for term in common:
+                address = self._out.value(
+                    f"getelementptr {TYPES[buffer.dtype]}, ptr {address}, i64 {self.operand(term)}"
+                )
+            yield address
+
+    def _terms(self, index: Expr) -> tuple[Expr, list[Expr]]:
+        """An index of u64 as what lanes have of their own, and what is the same for all: they are added."""
+        common: list[Expr] = []
+        while True:
+            match index:
+                case Apply(op, (a, b)) if op.id == "add" and self.lanes.varies(a) != self.lanes.varies(b):
+                    index, term = (a, b) if self.lanes.varies(a) else (b, a)
+                    common.append(term)
+                case _:
+                    return index, common
+
+    def _ahead(self, buffer: Buffer, root: Expr) -> int:
+        """How far ahead rows are fetched that move with a loop around; 0 if they are not fetched ahead.
+
+        There is one for each lane, which are more than CPUs fetch ahead by themselves. If the cache next to the CPU has
+        all of the rows, those of the next vector are fetched, or else what the next iteration reads.
+        """
+        moves = (self.lanes.advance(root, counter, step) for counter, step in reversed(self.loops))
+        move, size, pattern = next(filter(None, moves), 0), buffer.dtype.size, self._pattern(root)
+        if not move:
+            return 0
+        if pattern is not None:
+            vector = (pattern.offsets[-1] - pattern.offsets[0]) * self.lanes.width // (self.lanes.width - 1)
+            if vector * size <= FETCHED:
+                return vector
+        return max(move, LINE // size) if move > 0 else min(move, -LINE // size)
 
     def _joined(self, type: str, vectors: list[str], length: int) -> str:
         """The elements of short vectors, one after the other."""
@@ -566,14 +616,11 @@ class VectorValues(OperandValues):
         """Write a row of each lane: the elements of `values` at their distances from the index `root`."""
         t, length, size = TYPES[buffer.dtype], len(values), buffer.dtype.size
         columns = [values[distance] for distance in sorted(values)]
-        pattern = self._pattern(root)
-        assert pattern is not None
-        base = self._base(buffer, root)
         turned = Transposition(self.lanes.width, length, size)
         rows = turned.rows(columns, partial(self.shuffle, t, self.lanes.width))
-        for (vector, part), place in zip(rows, self._relative(pattern), strict=True):
+        for (vector, part), place in zip(rows, self._rows_at(buffer, root), strict=True):
             row = self.shuffle(t, self.lanes.width, vector, "poison", part)
-            address = self._beside(buffer, base, place + min(values))
+            address = self._beside(buffer, place, min(values))
             self._out.add(f"store <{length} x {t}> {row}, ptr {address}, align {size}")
 
 
@@ -597,7 +644,7 @@ def row_groups(body: Body, lanes: VectorLanes) -> dict[Group, list[list[int]]]:
         ordered = sorted(distances)
         parts = (ordered[first : first + lanes.width] for first in range(0, len(ordered), lanes.width))
         rows = [part for part in parts if is_row(part, lanes.width)]
-        if rows and is_far(group[1], lanes):
+        if rows and are_apart(group[1], lanes):
             groups[group] = rows
     return groups
 
@@ -608,12 +655,17 @@ def is_row(distances: Iterable[int], width: int) -> bool:
     return len(ordered) in ROWS and len(ordered) <= width and ordered[-1] - ordered[0] + 1 == len(ordered)
 
 
-def is_far(index: Expr, lanes: VectorLanes) -> bool:
-    """Whether lanes differ by constants that are too large for one access."""
+def are_apart(index: Expr, lanes: VectorLanes) -> bool:
+    """Whether lanes are too far from each other for one access, as far as that shows, and none of them wraps.
+
+    It is the same index wherever it is computed.
+    """
     pattern = lanes.pattern(index)
-    if pattern is None or not can_address(index, pattern):
-        return False
-    return max(pattern.offsets) - min(pattern.offsets) >= NEAR * lanes.width
+    if pattern is None:
+        if index.dtype is not u64 or not lanes.varies(index) or not lanes.is_steady(index):
+            return False
+        return lanes.is_scaled(index) or not lanes.may_be_adjacent(index)
+    return can_address(index, pattern) and max(pattern.offsets) - min(pattern.offsets) >= NEAR * lanes.width
 
 
 def _certain_loads(body: Body) -> Iterator[Load]:

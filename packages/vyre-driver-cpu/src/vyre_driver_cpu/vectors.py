@@ -27,7 +27,7 @@ from vyre_driver_cpu.registers import RegisterArrays, runs_once
 from vyre_driver_cpu.spelling import TYPES
 from vyre_driver_cpu.statements import BY_FOUR, ROLLED, UNROLLED, Chunks, Counting, StatementPrinter, sign_of
 from vyre_driver_cpu.values import FunctionScope
-from vyre_driver_cpu.vector_values import ROWS, VectorValues, is_far, is_row, row_groups, split
+from vyre_driver_cpu.vector_values import ROWS, VectorValues, are_apart, is_row, row_groups, split
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.buffer import Buffer, Memory
 from vyre_foundation.ir.expr import Apply, Call, Expr, Literal, Load, Local
@@ -245,6 +245,11 @@ class VectorPrinter(StatementPrinter):
         self._vectors.leave()
 
     def _for(self, stmt: For) -> None:
+        self._vectors.loops.append((Local(stmt.name, stmt.start.dtype), stmt.step))
+        self._iterate(stmt)
+        self._vectors.loops.pop()
+
+    def _iterate(self, stmt: For) -> None:
         out, vectors, dtype, outer = self._out, self._vectors, stmt.start.dtype, self._vectors.mask
         starts_diverge = vectors.lanes.varies(stmt.start)
         ends_diverge = starts_diverge or vectors.lanes.varies(stmt.stop)
@@ -352,7 +357,7 @@ def row_stores(body: Sequence[Stmt], lanes: VectorLanes) -> dict[int, RowStores]
             found.setdefault((stmt.buffer, split(stmt.index)[0]), []).append(position)
     rows: dict[int, RowStores] = {}
     for (buffer, root), positions in found.items():
-        while positions and is_far(root, lanes):
+        while positions and are_apart(root, lanes):
             lengths = [n for n in ROWS if n <= len(positions) and _is_row(body, positions[:n], lanes, buffer)]
             length = max(lengths, default=1)
             if length > 1:
@@ -488,7 +493,7 @@ def _vectors_of(parent: StatementPrinter, loop: For) -> LoopVectors | None:
         chains = of(_doubled(lanes.width, min(at_once * lanes.width, _most_lanes(scope, loop, lanes))))
         if chains.width > lanes.width and fits(chains):
             return LoopVectors(lanes, chains, constants_in_memory=True)
-    has_rows = _has_rows(loop.body, lanes)
+    has_rows = any(_has_rows(body, lanes) for body in (loop.body, *(s.body for s in inner)))
     if has_rows and not loops and len(nodes) <= LONG:
         narrow = of(_width(scope, loop, stmts, nodes, STREAM_BITS))
         lanes = narrow if fits(narrow) else lanes
