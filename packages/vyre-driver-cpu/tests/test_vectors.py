@@ -314,6 +314,44 @@ program p workgroup(64, 1, 1) {{
     agree(program, [_words(), np.array(numbers, np.uint32)], DispatchConfig(grid_override=(16, 1, 1)))
 
 
+BACKWARDS = {
+    "loads":     "out[i] = x[len(x) - 1 - i];",
+    "stores":    "out[len(x) - 1 - i] = x[i] * 3;",
+    "both":      "out[len(out) - 1 - i] = x[len(x) - 1 - i] * 3;",
+    "mirrored":  "out[i] = x[i] * 5 ^ x[len(x) - 1 - i];",
+    "of a half": "if i < len(x) / 2 { out[i] = x[len(x) - 1 - i]; out[len(x) - 1 - i] = x[i]; }",
+    "by two":    "if i < len(x) / 2 { out[i] = x[len(x) - 1 - i * 2]; }",
+    "in a loop": "var a = 0; for k in 0..5 { a = a * 3 + x[len(x) - 1 - i - k]; } out[i] = a;",
+    "a branch":  "if x[i] & 1 == 0 { out[i] = x[len(x) - 1 - i]; }",
+    "of a row":  "var a = 0; for k in 0..n[0] { a = a * 3 + x[i * n[0] + (n[0] - 1 - k)]; } out[i] = a;",
+    "of blocks": "out[i] = x[(i & ~7) + 7 - (i & 7)];",
+    "of 32 bits": "out[i] = x[n[1] - i];",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BACKWARDS)
+def test_lanes_that_run_backwards(name: str, agree) -> None:
+    program = parse(f"""\
+program p workgroup(64, 1, 1) {{
+  read x: u32[] @0;
+  read n: u32[2] @1;
+  write out: u32[len(x)] @2;
+  let i = global_id.x;
+  {BACKWARDS[name]}
+}}
+""")
+    for size, last in ((0, 0), (1, 0), (63, 62), (64, 63), (SIZE, SIZE - 1), (1024, 30), (1024, 2**32 - 1)):
+        agree(program, [_words(size), np.array([9, last], np.uint32)], DispatchConfig(grid_override=(16, 1, 1)))
+
+
+@pytest.mark.parametrize("name", ["loads", "stores", "both", "mirrored", "in a loop", "a branch"])
+def test_no_element_that_lanes_reach_backwards_is_gathered(name: str) -> None:
+    text = str(optimized(_text(_program(BACKWARDS[name])), named("x86-64-v4")))
+    assert re.search(r"load <(4|8|16) x i32>", text)
+    assert "masked.gather" not in text
+    assert "masked.scatter" not in text
+
+
 # ── patterns ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 LANE, GROUP = Local("lane", u32), Local("group", u32)
@@ -336,6 +374,8 @@ PATTERNS = [
     (_PAIR, (0, 1, 4, 5), True),
     (_op("add", _PAIR, 2), (0, 1, 4, 5), True),
     (_op("sub", Cast(u64, LANE), 9), (0, 1, 2, 3), False),
+    (_op("sub", _op("mul", Cast(u64, GROUP), 64), Cast(u64, LANE)), (0, -1, -2, -3), False),
+    (_op("sub", _op("mul", LANE, 2), _op("mul", LANE, 5)), (0, -3, -6, -9), False),
     (_op("raw_shr", LANE, 3), (0, 0, 0, 0), True),
     (_op("and", LANE, 7), (0, 1, 2, 3), True),
     (_op("or", _op("raw_shl", _op("raw_shr", LANE, 3), 4), _op("and", LANE, 7)), (0, 1, 2, 3), True),

@@ -273,10 +273,10 @@ class VectorLanes:
         return self._sum(node, min(p.align, q.align), offsets, is_exact=p.is_exact and q.is_exact)
 
     def _sub(self, node: Expr, p: Pattern, q: Pattern) -> Pattern | None:
-        if not q.is_uniform:
-            return None
-        align = min(p.align, q.align, _lowest_bit(q.offsets[0]))
-        return Pattern(align, p.offsets, is_exact=False)
+        if q.is_uniform:
+            return Pattern(min(p.align, q.align, _lowest_bit(q.offsets[0])), p.offsets, is_exact=False)
+        offsets = [a - b for a, b in zip(p.offsets, q.offsets, strict=True)]
+        return Pattern(1, tuple(offset - min(offsets) for offset in offsets), is_exact=False)
 
     def _mul(self, node: Expr, p: Pattern, q: Pattern) -> Pattern | None:
         a, b = node.args

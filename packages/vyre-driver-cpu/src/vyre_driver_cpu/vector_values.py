@@ -593,7 +593,7 @@ class VectorValues(OperandValues):
         return self._out.value(f"and {self.condition_type} {condition}, {self.splat(bit, bool_)}")
 
     def _store_near(self, buffer: Buffer, index: Expr, given: str, pattern: Pattern) -> bool:
-        """Elements that are side by side; or near, in memory that no other thread sees."""
+        """Elements that are side by side, in any order; or near, in memory that no other thread sees."""
         t, width = TYPES[buffer.dtype], self.lanes.width
         places = self._relative(pattern)
         if places == tuple(range(width)):
@@ -601,12 +601,17 @@ class VectorValues(OperandValues):
             self._store_at(buffer, self._base(buffer, index), given, is_own=is_own)
             return True
         window = self._window(buffer, pattern)
-        if self.mask is not None or window is None or buffer.memory is not Memory.PRIVATE:
+        if self.mask is not None or window is None:
             return False
         low, span, align = window
-        address = self._beside(buffer, self._base(buffer, index), low)
         lane_of = {place - low: lane for lane, place in enumerate(places)}
+        if buffer.memory is not Memory.PRIVATE and len(lane_of) < span:
+            return False
+        address = self._beside(buffer, self._base(buffer, index), low)
         wide = self.shuffle(t, width, given, "poison", [lane_of.get(n, -1) for n in range(span)])
+        if len(lane_of) == span:
+            self._out.add(f"store <{span} x {t}> {wide}, ptr {address}, align {align}")
+            return True
         old = self._out.value(f"load <{span} x {t}>, ptr {address}, align {align}")
         new = self.shuffle(t, span, old, wide, [span + n if n in lane_of else n for n in range(span)])
         self._out.add(f"store <{span} x {t}> {new}, ptr {address}, align {align}")
