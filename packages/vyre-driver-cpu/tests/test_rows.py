@@ -119,3 +119,35 @@ def test_rows_are_fetched_ahead_by_a_vector_where_the_cache_has_them_all(stride:
     text = text_of(parse(str(of("a known width", u32)).replace("* 40 +", f"* {stride} +")))
     ahead = r"(%\w+) = getelementptr i32, ptr %\w+, i64 (\d+)\n  call void @llvm.prefetch\.p0\(ptr \1,"
     assert {int(found) for _, found in re.findall(ahead, text)} == {distance}
+
+
+FIRST = {
+    "from memory":      "u64(x[i])",
+    "the same for all": "u64(starts[0])",
+    "the invocation":   "u64(i)",
+    "bits of it":       "u64(i ^ starts[0])",
+    "a product":        "u64(i) * u64(starts[0])",
+    "taken apart":      "u64(i >> 1 << 2 | (i & 1))",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FIRST)
+def test_sums_of_the_same_are_looked_at_once(name: str, agree) -> None:
+    """Each is the double of the one before: written out, they would be 2**60 terms."""
+    doubled = "\n".join(f"let c{n} = c{n - 1} + c{n - 1};" for n in range(1, 61))
+    program = parse(f"""\
+program doubles workgroup(64, 1, 1) {{
+  read x: u32[] @0;
+  read starts: u32[4] @1;
+  write out: u32[len(x)] @2;
+  let i = global_id.x;
+  let c0 = {FIRST[name]};
+  {doubled}
+  var a = x[c60];
+  for k in 0..16 {{ a = a * 3 + x[c60 + u64(k)]; }}
+  for m in 0..starts[1] {{ a = a * 3 + x[c60 + u64(m)]; }}
+  out[i] = a + x[c60 >> u64(60)];
+}}
+""")
+    x = np.arange(4096, dtype=np.uint32) % 3
+    agree(program, [x, np.array([3, 20, 0, 0], np.uint32)], DispatchConfig(grid_override=(64, 1, 1)))

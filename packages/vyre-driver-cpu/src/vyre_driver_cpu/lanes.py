@@ -10,7 +10,7 @@ differ by constants, so that one address and a constant permutation say where al
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set as AbstractSet
+from collections.abc import Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass
 
 from vyre_driver_cpu.bounds import UpperBounds
@@ -58,6 +58,7 @@ class VectorLanes:
         self.counter, self.width = Local(loop.name, loop.start.dtype), width
         self._lets, self._mutable, self._bounds = lets, mutable, bounds
         self._varying: dict[Expr, bool] = {self.counter: True}
+        self._alignments: dict[Expr, int] = {}
         first = loop.start.bits if isinstance(loop.start, Literal) else 1
         own = Pattern(min(width, _lowest_bit(first)), tuple(range(width)), is_exact=True)
         self._patterns: dict[Expr, Pattern | None] = {self.counter: own}
@@ -90,11 +91,12 @@ class VectorLanes:
         """Whether lanes may access neighbours although that does not show: an index is computed without memory."""
         if not self.varies(index) or self.pattern(index) is not None:
             return False
-        stack = [index]
+        stack, seen = [index], {self.counter}
         while stack:
             node = stack.pop()
-            if node is self.counter or not self.varies(node):
+            if node in seen or not self.varies(node):
                 continue
+            seen.add(node)
             if isinstance(node, Local):
                 value = self.steady(node)
                 if value is None:
@@ -128,11 +130,12 @@ class VectorLanes:
         pattern = self.pattern(index)
         if pattern is None or not can_address(index, pattern) or pattern.is_uniform:
             return False
-        stack = [index]
+        stack, seen = [index], {self.counter}
         while stack:
             node = stack.pop()
-            if node is self.counter or not self.varies(node):
+            if node in seen or not self.varies(node):
                 continue
+            seen.add(node)
             if isinstance(node, Apply) and node.op.id in ("raw_shr", "and", "or"):
                 return True
             value = self.steady(node) if isinstance(node, Local) else None
@@ -141,20 +144,24 @@ class VectorLanes:
 
     def is_scaled(self, index: Expr) -> bool:
         """Whether lanes differ by products of a number that is not known: rows of a matrix, whose width is one."""
-        if not self.varies(index):
-            return False
-        match index:
-            case Local():
-                value = self.steady(index)
-                return value is not None and self.is_scaled(value)
-            case Cast(_, value):
-                return self.is_scaled(value)
-            case Apply(op, args) if op.id == "add":
-                return any(map(self.is_scaled, args))
-            case Apply(op, (a, b)) if op.id == "mul":
-                return self.pattern(index) is None and self.varies(a) != self.varies(b)
-            case _:
-                return False
+        stack, seen = [index], set[Expr]()
+        while stack:
+            node = stack.pop()
+            if node in seen or not self.varies(node):
+                continue
+            seen.add(node)
+            match node:
+                case Local():
+                    value = self.steady(node)
+                    stack += () if value is None else (value,)
+                case Cast():
+                    stack.append(node.value)
+                case Apply(op, args) if op.id == "add":
+                    stack += args
+                case Apply(op, (a, b)) if op.id == "mul" and self.pattern(node) is None:
+                    if self.varies(a) != self.varies(b):
+                        return True
+        return False
 
     def steady(self, local: Local) -> Expr | None:
         """The value that an immutable local is bound to, if it is the same wherever it is computed."""
@@ -211,7 +218,7 @@ class VectorLanes:
         if isinstance(node, Literal):
             return Pattern(_EVERY, (node.bits,) * self.width, is_exact=True)
         if not self.varies(node):
-            return Pattern(self._alignment(node), (0,) * self.width, is_exact=True)
+            return Pattern(self.alignment(node), (0,) * self.width, is_exact=True)
         match node:
             case Local():
                 value = self.steady(node)
@@ -238,28 +245,45 @@ class VectorLanes:
             return None
         return p if node.dtype.bits >= value.dtype.bits else Pattern(p.align, p.offsets, is_exact=False)
 
-    def _alignment(self, node: Expr) -> int:
-        """A power of two that divides a value which is one for all lanes."""
+    def alignment(self, root: Expr) -> int:
+        """A power of two that divides an unsigned value which is one for all lanes."""
+        known = self._alignments
+        stack = [root]
+        while stack:
+            parts = [part for part in self._parts(stack[-1]) if part not in known]
+            if parts:
+                stack += parts
+            else:
+                node = stack.pop()
+                known[node] = self._alignment(node, [known[part] for part in self._parts(node)])
+        return known[root]
+
+    def _parts(self, node: Expr) -> tuple[Expr, ...]:
+        """What the alignment of a value follows from."""
+        match node:
+            case Local():
+                value = self._lets.get(node.name)
+                return () if value is None else (value,)
+            case Cast(_, value) if value.dtype.is_integer:
+                return (value,)
+            case Apply(op, args) if op.id in ("mul", "add", "sub", "min", "max"):
+                return args
+            case Apply(op, (a, Literal())) if op.id == "raw_shl":
+                return (a,)
+            case _:
+                return ()
+
+    @staticmethod
+    def _alignment(node: Expr, parts: Sequence[int]) -> int:
         match node:
             case Literal():
                 return _lowest_bit(node.bits)
-            case Local():
-                value = self._lets.get(node.name)
-                return 1 if value is None else self._alignment(value)
-            case Cast(_, value) if value.dtype.is_integer:
-                return self._alignment(value)
-            case Apply(op, (a, b)) if op.id == "mul":
-                return min(_EVERY, self._alignment(a) * self._alignment(b))
-            case Apply(op, (a, b)) if op.id in ("add", "sub", "min", "max"):
-                return min(self._alignment(a), self._alignment(b))
-            case Apply(op, (a, Literal() as count)) if op.id == "raw_shl":
-                return min(_EVERY, self._alignment(a) << count.bits)
+            case Apply(op) if op.id == "mul":
+                return min(_EVERY, parts[0] * parts[1])
+            case Apply(op, (_, Literal() as count)) if op.id == "raw_shl":
+                return min(_EVERY, parts[0] << count.bits)
             case _:
-                return 1
-
-    def alignment(self, node: Expr) -> int:
-        """A power of two that divides an unsigned value which is one for all lanes."""
-        return self._alignment(node)
+                return min(parts, default=1)
 
     # ── one operation ────────────────────────────────────────────────────────────────────────────────────────────────
 
