@@ -91,7 +91,8 @@ class VectorLanes:
         """Whether lanes may access neighbours although that does not show: an index is computed without memory."""
         if not self.varies(index) or self.pattern(index) is not None:
             return False
-        stack, seen = [index], {self.counter}
+        stack: list[Expr] = [index]
+        seen: set[Expr] = {self.counter}
         while stack:
             node = stack.pop()
             if node in seen or not self.varies(node):
@@ -130,7 +131,8 @@ class VectorLanes:
         pattern = self.pattern(index)
         if pattern is None or not can_address(index, pattern) or pattern.is_uniform:
             return False
-        stack, seen = [index], {self.counter}
+        stack: list[Expr] = [index]
+        seen: set[Expr] = {self.counter}
         while stack:
             node = stack.pop()
             if node in seen or not self.varies(node):
@@ -144,7 +146,8 @@ class VectorLanes:
 
     def is_scaled(self, index: Expr) -> bool:
         """Whether lanes differ by products of a number that is not known: rows of a matrix, whose width is one."""
-        stack, seen = [index], set[Expr]()
+        stack: list[Expr] = [index]
+        seen: set[Expr] = set()
         while stack:
             node = stack.pop()
             if node in seen or not self.varies(node):

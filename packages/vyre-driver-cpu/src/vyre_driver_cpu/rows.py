@@ -127,21 +127,21 @@ def _in_strips(loop: For, fresh: Fresh) -> Body:
     dtype, trips = loop.start.dtype, loop.trip_count
     before: list[Stmt] = []
 
-    def kept(value: Expr, stem: str) -> Expr:
+    def named(value: Expr, stem: str) -> Expr:
         if isinstance(value, Literal):
             return value
         name = fresh(stem)
         before.append(Let(name, value))
         return Local(name, dtype)
 
-    start, stop = kept(loop.start, "first"), kept(loop.stop, "last")
+    start, stop = named(loop.start, "first"), named(loop.stop, "last")
     if trips is not None:
         assert isinstance(start, Literal)
         middle: Expr = literal(dtype, start.bits + trips // STRIP * STRIP)
     else:
         whole = Apply(OPS["and"], Apply(OPS["sub"], stop, start), literal(dtype, dtype.highest + 1 - STRIP))
         end = Select(Apply(OPS["lt"], start, stop), Apply(OPS["add"], start, whole), start)
-        middle = kept(end, "middle")
+        middle = named(end, "middle")
     counter = Local(fresh(loop.name), dtype)
     body: list[Stmt] = []
     for n in range(STRIP):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TypeGuard
 
 from vyre_driver.legalization.declare import declare
 from vyre_driver.legalization.lowered import RARE
@@ -20,11 +21,21 @@ from vyre_driver.vectorization.versioning.peeling import Inside
 from vyre_driver.vectorization.versioning.unchecked import Unchecked, rechecked
 from vyre_driver.vectorization.workgroups.structure import has_barrier
 from vyre_foundation.dtype import u32, u64
-from vyre_foundation.ir.expr import Apply, Cast, Id, IdKind, Literal, Load, Local, Select, literal
+from vyre_foundation.ir.buffer import Access
+from vyre_foundation.ir.expr import Apply, Cast, Expr, Id, IdKind, Literal, Load, Local, Select, literal
 from vyre_foundation.ir.fresh import Fresh
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Body, Break, For, If, Let, Region, Return, Stmt, trip_count
-from vyre_foundation.ir.walk import bodies, expressions, postorder, statements, with_bodies
+from vyre_foundation.ir.walk import (
+    bodies,
+    expressions,
+    postorder,
+    rewrite,
+    rewrite_body,
+    statements,
+    with_bodies,
+    with_expressions,
+)
 from vyre_foundation.ops import OPS
 
 MAX_NODES = 8000
@@ -87,6 +98,8 @@ class _Versioner:
         if has_barrier(loop) or _is_search(loop) or not self._affords((loop,), MAX_NODES):
             return (with_bodies(loop, self.loops),)
         setup, fixed = self._with_fixed_bounds(loop)
+        read, fixed = self._with_fixed_loads(fixed)
+        setup = (*setup, *read)
         extents = Extents(self._ranges, changing_names((fixed,)), {})
         checks = find_checks((fixed,), extents)
         if not checks.places:
@@ -171,6 +184,27 @@ class _Versioner:
             ends.append(end)
         return tuple(setup), replace(loop, start=ends[0], stop=ends[1]) if setup else loop
 
+    def _with_fixed_loads(self, loop: For) -> tuple[Body, For]:
+        """Integers at constant indices of memory that is only read are read once: sizes, of which bounds are made."""
+        nodes = postorder(e for s in statements(loop.body) for e in expressions(s))
+        values = {node: Local(self._fresh(node.buffer.name), node.dtype) for node in nodes if _is_fixed(node)}
+        if not values:
+            return (), loop
+        same: dict[Expr, Expr] = {
+            Local(s.name, s.value.dtype): values[s.value]
+            for s in statements(loop.body)
+            if isinstance(s, Let) and isinstance(s.value, Load) and s.value in values
+        }
+        memo: dict[Expr, Expr] = {node: self._ranges.carry(node, local) for node, local in values.items()} | same
+
+        def once(stmt: Stmt) -> Stmt | Body:
+            if isinstance(stmt, Let) and Local(stmt.name, stmt.value.dtype) in same:
+                return ()
+            return with_expressions(stmt, lambda expr: rewrite(expr, lambda node: node, memo))
+
+        setup = tuple(Let(local.name, node) for node, local in values.items())
+        return setup, replace(loop, body=rewrite_body(loop.body, once))
+
     def _unchecked(self, body: Body, checks: Checks, extents: Extents) -> Body:
         return Unchecked(body, checks, extents, self._ranges, self._fresh, self._target).body(body)
 
@@ -185,6 +219,13 @@ def _coordinates(program: Program) -> dict[Id, Extent]:
         ids[Id(IdKind.LOCAL_ID, axis)] = Extent(number(0), number(size - 1))
         ids[Id(IdKind.GLOBAL_ID, axis)] = Extent(first, first.shifted(size - 1))
     return ids
+
+
+def _is_fixed(node: Expr) -> TypeGuard[Load]:
+    """Whether a node is an integer at a constant index of memory that is only read."""
+    if not isinstance(node, Load) or node.checked or not node.dtype.is_integer:
+        return False
+    return node.buffer.access is Access.READ and isinstance(node.index, Literal)
 
 
 def _operations(body: Body) -> int:

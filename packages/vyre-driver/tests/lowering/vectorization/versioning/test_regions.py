@@ -14,7 +14,7 @@ from vyre_driver.codegen.c.unit import print_unit
 from vyre_driver.legalization.lowered import Lowered
 from vyre_foundation.build import apply, program, select
 from vyre_foundation.dtype import i32, i64, u32, u64
-from vyre_foundation.functions import max, min
+from vyre_foundation.functions import max, min, min as least
 from vyre_foundation.ir.expr import Load, Select
 from vyre_foundation.ir.stmt import Break, For, If, Region, Store
 from vyre_foundation.ir.walk import bodies, expressions, postorder, statements
@@ -62,6 +62,30 @@ def test_rows_of_a_length_that_only_the_launch_knows(dialect, case, check):
         p.write("out", u32, 64)[y * 8 + x] = a[y * width[0] + x]
     lowered = check(case(p.build(), {"a": range(50), "width": [7]}, grid=(2, 4, 1)), dialect)
     assert "a" not in checks(lowered)
+
+
+@pytest.mark.parametrize("sizes", [(30, 7), (32, 7), (3, 0), (0, 5), (29, 8), (40, 7), (2**32 - 1, 2**31)])
+def test_rows_whose_number_and_length_memory_holds_are_decided_for_the_workgroup(sizes, case, check):
+    """Sizes are read once, before the loop over invocations, and the last row is that of the last invocation."""
+    with program("rows", 8) as p:
+        a, size = p.read("a", u32), p.uniform("sizes", u32, 2)
+        out = p.read_write("out", u32)
+        i = p.global_id(0)
+        with p.if_(i < size[0]):
+            total = p.var(i, u32)
+            with p.range(0, least(size[1], 9)) as k:
+                total.set(total * 3 + a[i * size[1] + k])
+            out[i] = total + size[1]
+    lowered = check(case(p.build(), {"a": range(210), "sizes": sizes, "out": range(32)}, grid=(4, 1, 1)), "loops")
+    assert checks(lowered) == []
+    loops = [s for s in statements(lowered.kernels[0].program.body) if isinstance(s, For) and s.is_parallel]
+    decided = [loop for loop in loops if not any(isinstance(s, If) for s in statements(loop.body))]
+    assert decided
+    assert not [n for n in postorder(e for s in statements(decided[0].body) for e in expressions(s)) if is_size(n)]
+
+
+def is_size(node) -> bool:
+    return isinstance(node, Load) and node.buffer.name == "sizes"
 
 
 def test_layers_of_a_box_that_only_the_launch_knows(case, check):
