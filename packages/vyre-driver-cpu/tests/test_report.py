@@ -41,7 +41,8 @@ BODIES = {
     "adds":      "out[global_id.x] = x[global_id.x] * 3 + 1;",
     "branches":  "if x[global_id.x] > 7 { out[global_id.x] = 1; } else { out[global_id.x] = x[global_id.x] * 5; }",
     "loops":     "var a = x[global_id.x]; for k in 0..50 { a = a * 7 + k; } out[global_id.x] = a;",
-    "exchanges": "w[local_id.x] = x[global_id.x]; barrier workgroup; out[global_id.x] = w[63 - local_id.x];",
+    "exchanges": "w[local_id.x] = x[global_id.x]; barrier workgroup; "
+                 "out[global_id.x] = w[63 - local_id.x] ^ w[local_id.x] * 3;",
 }  # fmt: skip
 
 

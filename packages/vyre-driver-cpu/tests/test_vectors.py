@@ -503,8 +503,9 @@ program p workgroup(64, 1, 1) {{
         for stmt in statements(kernel.program.body)
         if isinstance(stmt, If) and any(isinstance(s, For) and s.is_parallel for s in statements(stmt.then))
     ]
-    read = {node.buffer.name for node in postorder(around) if isinstance(node, Load)}
-    assert ("go" in read) == is_once
+    lets = {Local(s.name, s.value.dtype): s.value for s in statements(kernel.program.body) if isinstance(s, Let)}
+    values = (lets.get(node, node) if isinstance(node, Local) else node for node in postorder(around))
+    assert any(isinstance(value, Load) and value.buffer.name == "go" for value in values) == is_once
     size = 2 if "[2]" in declared else 64
     for value in (0, 1) if declared.startswith("read ") else ():  # else invocations race
         for words in (64 * 3 * 16, 64 * 3 * 16 - 9):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass
+from itertools import pairwise
 
 from vyre_driver_cpu.bounds import UpperBounds
 from vyre_foundation.dtype import u64
@@ -143,6 +144,13 @@ class VectorLanes:
             value = self.steady(node) if isinstance(node, Local) else None
             stack += node.args if value is None else (value,)
         return False
+
+    def is_reversed(self, index: Expr) -> bool:
+        """Whether lanes access neighbours from the last to the first."""
+        pattern = self.pattern(index)
+        if pattern is None or not can_address(index, pattern):
+            return False
+        return all(b - a == -1 for a, b in pairwise(pattern.offsets))
 
     def is_scaled(self, index: Expr) -> bool:
         """Whether lanes differ by products of a number that is not known: rows of a matrix, whose width is one."""
@@ -302,8 +310,10 @@ class VectorLanes:
     def _sub(self, node: Expr, p: Pattern, q: Pattern) -> Pattern | None:
         if q.is_uniform:
             return Pattern(min(p.align, q.align, _lowest_bit(q.offsets[0])), p.offsets, is_exact=False)
-        offsets = [a - b for a, b in zip(p.offsets, q.offsets, strict=True)]
-        return Pattern(1, tuple(offset - min(offsets) for offset in offsets), is_exact=False)
+        a, b = node.args
+        offsets = [x - y for x, y in zip(p.offsets, q.offsets, strict=True)]
+        is_exact = q.is_exact and isinstance(a, Literal) and self._bounds.of(b) <= a.bits
+        return Pattern(1, tuple(offset - min(offsets) for offset in offsets), is_exact)
 
     def _mul(self, node: Expr, p: Pattern, q: Pattern) -> Pattern | None:
         a, b = node.args

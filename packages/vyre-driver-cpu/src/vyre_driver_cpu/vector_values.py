@@ -413,6 +413,10 @@ class VectorValues(OperandValues):
         if places == tuple(range(width)):
             is_safe = not node.checked and self._is_own_block(buffer, pattern)
             return self._loaded(buffer, self._base(buffer, node.index), None if is_safe else mask)
+        if mask is not None and places == tuple(range(0, -width, -1)):
+            turned = self.shuffle(f"i{self._mask_bits}", width, mask, "poison", range(width)[::-1])
+            address = self._beside(buffer, self._base(buffer, node.index), 1 - width)
+            return self.shuffle(t, width, self._loaded(buffer, address, turned), "poison", range(width)[::-1])
         window = self._window(buffer, pattern)
         if mask is not None or window is None:
             return None

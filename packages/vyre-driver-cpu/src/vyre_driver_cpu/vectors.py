@@ -484,7 +484,7 @@ def _vectors_of(parent: StatementPrinter, loop: For) -> LoopVectors | None:
     loops = [s for s in inner if any(map(_jumps, s.body)) or not is_better_unrolled(s)]
     indices = [n.index for n in nodes if isinstance(n, Load)] + [s.index for s in stmts if isinstance(s, Store)]
     gives_up = any(map(lanes.may_be_adjacent, indices)) or any(_is_permuted(s, lanes) for s in stmts)
-    gives_up = gives_up or any(map(lanes.is_hidden, indices))
+    gives_up = gives_up or any(lanes.is_hidden(index) or lanes.is_reversed(index) for index in indices)
     gives_up = gives_up and not any(isinstance(s, Atomic) for s in stmts)  # which take as long as what is beside them
     if parent.is_rare:
         return LoopVectors(lanes, lanes) if loops and scope.spellings.masked_memory else None
