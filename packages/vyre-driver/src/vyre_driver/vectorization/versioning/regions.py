@@ -97,19 +97,19 @@ class _Versioner:
         """`loop` in two versions, or loops in it."""
         if has_barrier(loop) or _is_search(loop) or not self._affords((loop,), MAX_NODES):
             return (with_bodies(loop, self.loops),)
-        setup, fixed = self._with_fixed_bounds(loop)
-        read, fixed = self._with_fixed_loads(fixed)
-        setup = (*setup, *read)
+        ends, fixed = self._with_fixed_bounds(loop)
+        sizes, fixed = self._with_fixed_loads(fixed)
         extents = Extents(self._ranges, changing_names((fixed,)), {})
         checks = find_checks((fixed,), extents)
         if not checks.places:
             return (with_bodies(loop, self.loops),)
         if _only_in_long_loops(fixed, checks, self._ranges):
-            loops: Body = (with_bodies(loop, self.loops),)
-            return self._with_one_arm(loop, checks, loops) if _is_nest(loop) and not setup else loops
+            if ends or not _is_nest(loop):
+                return (with_bodies(loop, self.loops),)
+            return (*sizes, *self._with_one_arm(fixed, checks, (with_bodies(fixed, self.loops),)))
         (fast,) = self._unchecked((fixed,), checks, extents)
         fastest = self._with_one_arm(fixed, checks, (with_bodies(fast, self.loops),))
-        return (*setup, If(conjunction(checks.claims), fastest, self._slow((fixed,))))
+        return (*ends, *sizes, If(conjunction(checks.claims), fastest, self._slow((fixed,))))
 
     def _with_one_arm(self, loop: For, checks: Checks, other: Body) -> Body:
         """Version a loop for one outcome of its conditions.
@@ -222,10 +222,11 @@ def _coordinates(program: Program) -> dict[Id, Extent]:
 
 
 def _is_fixed(node: Expr) -> TypeGuard[Load]:
-    """Whether a node is an integer at a constant index of memory that is only read."""
-    if not isinstance(node, Load) or node.checked or not node.dtype.is_integer:
+    """Whether a node is an integer at a constant index of memory that is only read, and surely has that element."""
+    if not isinstance(node, Load) or node.buffer.access is not Access.READ or not node.dtype.is_integer:
         return False
-    return node.buffer.access is Access.READ and isinstance(node.index, Literal)
+    index, count = node.index, node.buffer.count
+    return not node.checked and isinstance(index, Literal) and isinstance(count, int) and index.bits < count
 
 
 def _operations(body: Body) -> int:

@@ -84,6 +84,21 @@ def test_rows_whose_number_and_length_memory_holds_are_decided_for_the_workgroup
     assert not [n for n in postorder(e for s in statements(decided[0].body) for e in expressions(s)) if is_size(n)]
 
 
+@BOTH
+@pytest.mark.parametrize("sizes", [[], [3], [3, 5], [3, 5, 7]])
+def test_elements_that_a_condition_proves_are_not_read_before_it(sizes, dialect, case, check):
+    with program("sizes", 8) as p:
+        a, size = p.read("a", u32), p.read("sizes", u32)
+        i, total = p.global_id(0), p.var(7, u32)
+        with p.range(0, 20) as k:
+            with p.if_(size.length > 1):
+                total.set(total * 3 + a[i * size[1] + k] + size[0])
+            with p.if_(size.length == 0):
+                total.set(total + 1)
+        p.write("out", u32, 24)[i] = total
+    check(case(p.build(), {"a": range(130), "sizes": sizes}), dialect)
+
+
 def is_size(node) -> bool:
     return isinstance(node, Load) and node.buffer.name == "sizes"
 
