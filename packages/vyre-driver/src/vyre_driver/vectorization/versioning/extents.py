@@ -161,10 +161,12 @@ class Extents:
         a, b = self.of(x), self.of(y)
         if a is None or b is None:
             return None
-        high = _times(a.high, b.high) or _times(b.high, a.high)
         needs = [at_least(a.low, 0), at_least(b.low, 0)]
+        most = max(a.high.high, b.high.high)
         if a.high.high * b.high.high >= _ROOT * _ROOT:
             needs += [Less(a.high, number(_ROOT)), Less(b.high, number(_ROOT))]
+            most = _ROOT
+        high = _times(a.high, b.high, most) or _times(b.high, a.high, most)
         is_low_natural = a.low.is_natural and b.low.is_natural
         low = at_most(_both("mul", a.low, b.low), _ROOT * _ROOT) if is_low_natural else number(0)
         return _extent(low, high, a, b, more=needs)
@@ -271,16 +273,17 @@ def _both(op: str, a: Bound, b: Bound) -> Expr:
     return Apply(OPS[op], a.spelled(), b.spelled())
 
 
-def _times(a: Bound, b: Bound) -> Bound | None:
-    """The product of two bounds that are less than `_ROOT`: ``(x - 1) * y`` is ``x * y - y``."""
+def _times(a: Bound, b: Bound, most: int) -> Bound | None:
+    """The product of two bounds, of which none is above `most`: ``(x - 1) * y`` is ``x * y - y``."""
     if not b.is_natural:
         return None
     if a.is_natural:
-        return at_most(_both("mul", a, b), min(a.high * b.high, _ROOT * _ROOT))
+        return at_most(_both("mul", a, b), min(a.high, most) * min(b.high, most))
     if a.minus is not None or a.plus is None:
         return None
-    product = at_most(Apply(OPS["mul"], a.plus, b.spelled()), min(a.plus_high * b.high, (_ROOT - a.offset) * _ROOT))
-    beyond = at_most(Apply(OPS["mul"], b.spelled(), literal(u64, -a.offset)), min(b.high, _ROOT) * -a.offset)
+    highs = min(a.plus_high, most - a.offset), min(b.high, most)
+    product = at_most(Apply(OPS["mul"], a.plus, b.spelled()), highs[0] * highs[1])
+    beyond = at_most(Apply(OPS["mul"], b.spelled(), literal(u64, -a.offset)), highs[1] * -a.offset)
     return None if product is None or beyond is None else added(product, beyond.negated())
 
 
