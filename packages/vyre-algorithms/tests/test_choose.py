@@ -42,6 +42,33 @@ def test_every_type(backend, each_type):
     same(va.unique(few, backend=backend), np.unique(few))
 
 
+@pytest.mark.parametrize("size", [0, 1, 2, 4096, 4097, 30_000])
+@pytest.mark.parametrize("dtype", ["i4", "f4", "u1", "f8"])
+def test_runs_of_any_number_of_elements(size, dtype, backend):
+    x = (np.random.default_rng(4).integers(0, 3, size) // 2).astype(dtype)
+    if x.dtype.kind == "f":
+        x[::5] *= -1  # −0 equals +0
+    found = va.run_length(x, backend=backend)
+    starts = np.flatnonzero(np.concatenate([[True] * (size > 0), x[1:] != x[:-1]]))
+    same(found.values, x[starts])
+    same(found.starts, starts)
+    same(found.lengths, np.diff(np.append(starts, size)))
+
+
+@pytest.mark.parametrize("size", [1, 2, 4096, 4097, 9000])
+@pytest.mark.parametrize("dtype", ["i4", "f4", "u1", "f8", "?", "u8"])
+def test_all_about_different_elements(size, dtype, backend):
+    x = np.random.default_rng(4).integers(0, 50, size).astype(dtype)
+    if x.dtype.kind == "f":
+        x[::3] *= -1  # −0 equals +0
+    values, *others = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
+    found = va.unique_all(x, backend=backend)
+    np.testing.assert_array_equal(found.values, values)
+    assert found.values.dtype == values.dtype
+    for mine, theirs in zip(found[1:], others, strict=True):
+        same(mine, theirs)
+
+
 def is_large(v):
     return v > 0.5
 

@@ -26,6 +26,8 @@ DISPATCHES = {
     "top_k": (1, lambda on: va.top_k(words, 10, **on)),
     "compact": (1, lambda on: va.compact(words, words < 2**31, **on)),
     "unique": (1, lambda on: va.unique(words, **on)),
+    "unique_all": (1, lambda on: va.unique_all(words, **on)),
+    "run_length": (1, lambda on: va.run_length(words >> 30, **on)),
     "searchsorted": (1, lambda on: va.searchsorted(np.sort(words), words, **on)),
     "bincount": (1, lambda on: va.bincount(words & 255, **on)),
     "histogram": (1, lambda on: va.histogram(floats, 64, **on)),

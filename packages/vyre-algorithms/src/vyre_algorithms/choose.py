@@ -40,7 +40,17 @@ from vyre_algorithms.order import KeyOrder, bits_of, bits_type
 from vyre_algorithms.scans import record_scan, scan
 from vyre_algorithms.sorts import argsort, sort, sort_serially
 from vyre_driver.errors import InvalidInput
-from vyre_foundation import Array as Buffer, DType, LengthOf, Program, ProgramBuilder, Value, program, u32
+from vyre_foundation import (
+    Array as Buffer,
+    DType,
+    LengthOf,
+    Program,
+    ProgramBuilder,
+    Value,
+    program,
+    select as selected,
+    u32,
+)
 from vyre_foundation.build import Operand
 from vyre_foundation.dtype import bool_, i64
 from vyre_foundation.functions import is_nan, min as least, ne, not_
@@ -167,6 +177,12 @@ def run_length(x: object, /, *, backend: Backend = None) -> Runs:
         InvalidInput: An argument is of another kind.
     """
     array = vector(known(array_of(x)))
+    if isinstance(array, np.ndarray) and 0 < array.size <= FEW:
+        dtype = type_of(array)
+        found = launch(_runs_few(dtype), {"x": bits_of(array, dtype)}, 1, backend)
+        number = int(found["number"].item())
+        values, lengths, first = (prefix(found[name], number) for name in ("values", "lengths", "starts"))
+        return Runs(values.view(dtype.numpy), lengths, first)
     starts = choose(_where_new, [array], backend, has_places=True)
     ends = joined([starts[1:], np.full(starts.size and 1, array.size, np.uint32)])
     lengths = mapped(_difference, i64, [ends, starts], backend)
@@ -218,6 +234,13 @@ def unique_all(x: object, /, *, backend: Backend = None) -> Unique:
         InvalidInput: An argument is of another kind.
     """
     array = known(array_of(x))
+    if isinstance(array, np.ndarray) and 0 < array.size <= FEW:
+        dtype = type_of(array)
+        keys = bits_of(contiguous(array), dtype).reshape(-1)
+        found = launch(_unique_all_few(dtype), {"keys": keys}, 1, backend)
+        number = int(found["number"].item())
+        values, first, counts = (prefix(found[name], number) for name in ("values", "indices", "counts"))
+        return Unique(values.view(dtype.numpy), first, found["inverse"].reshape(array.shape), counts)
     order = argsort(array.reshape(-1), backend=backend)
     runs = run_length(gather(array.reshape(-1), order, backend=backend), backend=backend)
     indices = gather(order, runs.starts, backend=backend)
@@ -378,6 +401,54 @@ def _unique_few(dtype: DType) -> Program:
         ordered = p.scratch("ordered", keys.dtype, LengthOf("keys"))
         sort_serially(p, keys, ordered, KeyOrder.of(dtype))
         _choose_serially(p, _where_new, [Elements(ordered, dtype)], chosen)
+    return p.build()
+
+
+@lru_cache(maxsize=64)
+def _unique_all_few(dtype: DType) -> Program:
+    """The different elements of a small array, and what goes with them, by one invocation."""
+    with program("unique_all_few", 1) as p:
+        keys = p.read("keys", bits_type(dtype))
+        values = p.write("values", keys.dtype, like=keys)
+        indices, inverse, counts = (p.write(name, i64, like=keys) for name in ("indices", "inverse", "counts"))
+        order = p.scratch("order", u32, LengthOf("keys"))
+        ordered = p.scratch("ordered", keys.dtype, LengthOf("keys"))
+        sort_serially(p, keys, order, KeyOrder.of(dtype), has_places=True)
+        with p.range(keys.length) as k:
+            ordered[k] = keys[order[k]]
+        number, runs = p.write("number", u32, 1), p.var(0, u32)
+        begin, first, value = p.var(0, u32), p.var(0, u32), p.var(keys[0])
+        with p.range(keys.length) as k:
+            is_new, place = p.let(_where_new([Elements(ordered, dtype)], k)), p.let(order[k])
+            begin.set(selected(is_new, k, begin))
+            value.set(selected(is_new, ordered[k], value))
+            first.set(selected(is_new, place, least(first, place)))  # equal floats need not be sorted by their indices
+            runs += is_new.cast(u32)
+            run = p.let(runs - 1)
+            values[run], indices[run], counts[run] = value, first.cast(i64), (k + 1 - begin).cast(i64)
+            inverse[place] = run.cast(i64)
+        number[0] = runs
+    return p.build()
+
+
+@lru_cache(maxsize=64)
+def _runs_few(dtype: DType) -> Program:
+    """The runs of a small array, by one invocation."""
+    with program("runs_few", 1) as p:
+        x = p.read("x", bits_type(dtype))
+        values = p.write("values", x.dtype, like=x)
+        lengths, starts = p.write("lengths", i64, like=x), p.write("starts", i64, like=x)
+        number, runs = p.write("number", u32, 1), p.var(0, u32)
+        begin, value = p.var(0, u32), p.var(x[0])
+        with p.range(x.length) as k:
+            is_new = p.let(_where_new([Elements(x, dtype)], k))
+            begin.set(selected(is_new, k, begin))
+            value.set(selected(is_new, x[k], value))
+            runs += is_new.cast(u32)
+            run = p.let(runs - 1)
+            # A run is written again with each of its elements: without a branch that CPUs cannot predict.
+            values[run], starts[run], lengths[run] = value, begin.cast(i64), (k + 1 - begin).cast(i64)
+        number[0] = runs
     return p.build()
 
 
