@@ -87,7 +87,7 @@ def test_scans_of_segments(backend, shape, axis, exclusive):
 
 
 def test_segments_of_long_rows_are_those_of_vectors(backend):
-    """The order of floating-point operations in a row is that of the row by itself."""
+    """Each row is combined in the same order as a vector with its elements."""
     x, starts = data("f4", (3, 9000)), np.array([0, 17, 17, 8000, 9000])
     found = va.segmented_reduce(x, starts, backend=backend)
     scanned = va.segmented_scan(x.T, starts, axis=0, backend=backend)

@@ -30,7 +30,7 @@ BODIES = {
     "two rows":             "for k in 0..n[0] { a = a * {T}(3) + x[i * n[0] + k] - y[i * n[0] + k]; }",
     "the same for all":     "for k in 0..n[0] { a = a + x[i * n[0] + k] * x[k]; }",
     "a row and a column":   "for k in 0..n[0] { a = a + x[i * n[0] + k] * x[k * 150 + i]; }",
-    "neighbours in a row":  "for k in 1..n[0] { a = a * {T}(3) + x[i * n[0] + k] - x[i * n[0] + k - 1]; }",
+    "an element and the one before": "for k in 1..n[0] { a = a * {T}(3) + x[i * n[0] + k] - x[i * n[0] + k - 1]; }",
     "rows that are written": "for k in 0..n[0] { a = a + x[i * n[0] + k]; rows[i * n[0] + k] = a; }",
     "written backwards":    "for k in 0..n[0] { a = a + x[i * n[0] + k]; rows[i * n[0] + (n[0] - 1 - k)] = a; }",
     "written in place":     "for k in 0..n[0] { rows[i * n[0] + k] = x[i * n[0] + k]; a = a + rows[i * n[0] + k]; }",

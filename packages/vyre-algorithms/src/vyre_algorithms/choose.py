@@ -416,18 +416,15 @@ def _unique_all_few(dtype: DType) -> Program:
         sort_serially(p, keys, order, KeyOrder.of(dtype), has_places=True)
         with p.range(keys.length) as k:
             ordered[k] = keys[order[k]]
-        number, runs = p.write("number", u32, 1), p.var(0, u32)
-        begin, first, value = p.var(0, u32), p.var(0, u32), p.var(keys[0])
-        with p.range(keys.length) as k:
-            is_new, place = p.let(_where_new([Elements(ordered, dtype)], k)), p.let(order[k])
-            begin.set(selected(is_new, k, begin))
-            value.set(selected(is_new, ordered[k], value))
+        first = p.var(0, u32)
+
+        def also(k: Value, run: Value, begin: Value, is_new: Value) -> None:
+            place = p.let(order[k])
             first.set(selected(is_new, place, least(first, place)))  # equal floats need not be sorted by their indices
-            runs += is_new.cast(u32)
-            run = p.let(runs - 1)
-            values[run], indices[run], counts[run] = value, first.cast(i64), (k + 1 - begin).cast(i64)
+            indices[run], counts[run] = first.cast(i64), (k + 1 - begin).cast(i64)
             inverse[place] = run.cast(i64)
-        number[0] = runs
+
+        _runs_serially(p, Elements(ordered, dtype), values, also)
     return p.build()
 
 
@@ -438,18 +435,37 @@ def _runs_few(dtype: DType) -> Program:
         x = p.read("x", bits_type(dtype))
         values = p.write("values", x.dtype, like=x)
         lengths, starts = p.write("lengths", i64, like=x), p.write("starts", i64, like=x)
-        number, runs = p.write("number", u32, 1), p.var(0, u32)
-        begin, value = p.var(0, u32), p.var(x[0])
-        with p.range(x.length) as k:
-            is_new = p.let(_where_new([Elements(x, dtype)], k))
-            begin.set(selected(is_new, k, begin))
-            value.set(selected(is_new, x[k], value))
-            runs += is_new.cast(u32)
-            run = p.let(runs - 1)
-            # A run is written again with each of its elements: without a branch that CPUs cannot predict.
-            values[run], starts[run], lengths[run] = value, begin.cast(i64), (k + 1 - begin).cast(i64)
-        number[0] = runs
+
+        def also(k: Value, run: Value, begin: Value, is_new: Value) -> None:
+            starts[run], lengths[run] = begin.cast(i64), (k + 1 - begin).cast(i64)
+
+        _runs_serially(p, Elements(x, dtype), values, also)
     return p.build()
+
+
+def _runs_serially(
+    p: ProgramBuilder,
+    elements: Elements,
+    values: Buffer,
+    also: Callable[[Value, Value, Value, Value], None],
+) -> None:
+    """Have one invocation write the first element of each run, and the number of runs.
+
+    `also` writes more of a run: it gets the index of an element, the number of its run, where that begins, and whether
+    it begins there. It runs for each element, since CPUs cannot predict a branch here; the last call of a run holds.
+    """
+    source = elements.buffer
+    number, runs = p.write("number", u32, 1), p.var(0, u32)
+    begin, value = p.var(0, u32), p.var(source[0])
+    with p.range(source.length) as k:
+        is_new = p.let(_where_new([elements], k))
+        begin.set(selected(is_new, k, begin))
+        value.set(selected(is_new, source[k], value))
+        runs += is_new.cast(u32)
+        run = p.let(runs - 1)
+        values[run] = value
+        also(k, run, begin.get(), is_new)
+    number[0] = runs
 
 
 def _choose_serially(

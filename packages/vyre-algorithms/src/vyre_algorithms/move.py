@@ -276,9 +276,7 @@ def _gather(bits: DType, outer: int, inner: int) -> Program:
         x, indices = p.read("x", bits), p.read("indices", u32)
         out = p.write("out", bits, LengthOf("indices", times=outer * inner))
         i = p.global_id(0)
-        k = i if inner == 1 else i // inner
-        place = indices[k] if outer == 1 else _from(k, indices.length, x.length // (outer * inner), indices)
-        out[i] = x[place if inner == 1 else place * inner + i % inner]
+        out[i] = x[_place(i, x, indices, outer, inner)]
     return p.build()
 
 
@@ -288,15 +286,17 @@ def _combine(dtype: DType, operation: str, outer: int, inner: int) -> Program:
         x, indices, values = p.read_write("x", dtype), p.read("indices", u32), p.read("values", dtype)
         i = p.global_id(0)
         with p.if_(i < values.length):
-            k = i if inner == 1 else i // inner
-            place = indices[k] if outer == 1 else _from(k, indices.length, x.length // (outer * inner), indices)
-            getattr(x, f"atomic_{operation}")(place if inner == 1 else place * inner + i % inner, values[i])
+            getattr(x, f"atomic_{operation}")(_place(i, x, indices, outer, inner), values[i])
     return p.build()
 
 
-def _from(k: Value, number: Value, length: Value, indices: Buffer) -> Value:
-    """The place on an axis of `length` for one of the `number` places beside each other in each of the outer axes."""
-    return k // number * length + indices[k % number]
+def _place(i: Value, x: Buffer, indices: Buffer, outer: int, inner: int) -> Value:
+    """Where in `x` the element is that element `i` of an array with the indices in place of the axis stands for."""
+    k = i if inner == 1 else i // inner
+    place = indices[k if outer == 1 else k % indices.length]
+    if outer > 1:
+        place = k // indices.length * (x.length // (outer * inner)) + place
+    return place if inner == 1 else place * inner + i % inner
 
 
 @lru_cache(maxsize=1)

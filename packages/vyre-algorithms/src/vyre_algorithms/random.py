@@ -9,9 +9,9 @@ from math import pi, prod
 
 import numpy as np
 
-from vyre_algorithms.arguments import Array, Backend, array_of, as_dtype, count, prefix
+from vyre_algorithms.arguments import Array, Backend, as_dtype, count, prefix
 from vyre_algorithms.launches import launch, slots_beside, zeros_beside
-from vyre_algorithms.move import gather
+from vyre_algorithms.move import gather, with_axes
 from vyre_algorithms.sorts import argsort
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import DType, LengthOf, Program, ProgramBuilder, Value, program, u32
@@ -139,9 +139,7 @@ def shuffle(x: object, key: int, /, *, backend: Backend = None) -> Array:
     Raises:
         InvalidInput: An argument is of another kind.
     """
-    array = array_of(x)
-    if not array.ndim:
-        raise InvalidInput("x", needed="an array with an axis", got="a scalar", fix="pass .reshape(1)")
+    array = with_axes(x)
     number = array.shape[0]
     words = _made(PHILOX, key, 2 * number, 0, backend, array)
     return gather(array, argsort(words.view(np.uint64), backend=backend), backend=backend)

@@ -153,7 +153,7 @@ class VectorLanes:
         return all(b - a == -1 for a, b in pairwise(pattern.offsets))
 
     def is_scaled(self, index: Expr) -> bool:
-        """Whether lanes differ by products of a number that is not known: rows of a matrix, whose width is one."""
+        """Whether lanes differ by multiples of a value that only the launch knows, such as the width of a matrix."""
         stack: list[Expr] = [index]
         seen: set[Expr] = set()
         while stack:
@@ -186,7 +186,7 @@ class VectorLanes:
     def advance(self, index: Expr, counter: Local, step: int) -> int:
         """By how much an index grows where the counter of a loop around it does so by `step`; 0 if that is not known.
 
-        It is as if no sum wrapped, so nothing but speed may depend on it.
+        It ignores that sums wrap, so only prefetches may depend on it.
         """
         known: dict[Expr, int] = {counter: step}
         stack = [index]

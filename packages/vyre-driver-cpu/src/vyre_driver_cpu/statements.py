@@ -319,9 +319,9 @@ class StatementPrinter:
     def _chunks(self, stmt: For, start: str, stop: str, chunk: int, behind: str) -> None:
         """The loop in parts, and between them the question whether the launch is cancelled.
 
-        The question comes when all runs of the loop together have counted up to `chunk`: it takes as long as some
-        iterations, so that a loop that ends sooner must not ask each time. How much is left is in memory, so that no
-        register is taken from the loop.
+        It asks after `chunk` iterations, counted over all executions of the loop: to ask takes as long as some
+        iterations, too long for each execution of a short loop. The count is kept in memory, not in a register that
+        the loop needs.
         """
         out, dtype = self._out, stmt.start.dtype
         t, sign = TYPES[dtype], sign_of(dtype)

@@ -27,7 +27,7 @@ ROWS = (4, 8, 16)
 """Elements of a row, of rows that are transposed."""
 
 FETCHED = 1 << 14
-"""Bytes of rows that are fetched while the ones before them are read: half of the first cache."""
+"""Bytes of the rows of a vector that are fetched while the vector before is computed: half of a cache of level 1."""
 
 Group = tuple[Buffer, Expr]
 """Accesses to elements at constant distances from one index."""
@@ -504,8 +504,8 @@ class VectorValues(OperandValues):
     def _ahead(self, buffer: Buffer, root: Expr) -> int:
         """How far ahead rows are fetched that move with a loop around; 0 if they are not fetched ahead.
 
-        There is one for each lane, which are more than CPUs fetch ahead by themselves. If the cache next to the CPU has
-        all of the rows, those of the next vector are fetched, or else what the next iteration reads.
+        The prefetchers of CPUs follow fewer streams than a vector has lanes. Where the rows of a vector take `FETCHED`
+        bytes at most, those of the next vector are fetched, and otherwise what the next iteration reads.
         """
         moves = (self.lanes.advance(root, counter, step) for counter, step in reversed(self.loops))
         move, size, pattern = next(filter(None, moves), 0), buffer.dtype.size, self._pattern(root)
@@ -665,9 +665,9 @@ def is_row(distances: Iterable[int], width: int) -> bool:
 
 
 def are_apart(index: Expr, lanes: VectorLanes) -> bool:
-    """Whether lanes are too far from each other for one access, as far as that shows, and none of them wraps.
+    """Whether an index differs so much from lane to lane that one access cannot cover all lanes, as far as is known.
 
-    It is the same index wherever it is computed.
+    Only for an index that does not wrap between lanes, and that has one value wherever it is computed.
     """
     pattern = lanes.pattern(index)
     if pattern is None:

@@ -185,7 +185,7 @@ class _Versioner:
         return tuple(setup), replace(loop, start=ends[0], stop=ends[1]) if setup else loop
 
     def _with_fixed_loads(self, loop: For) -> tuple[Body, For]:
-        """Integers at constant indices of memory that is only read are read once: sizes, of which bounds are made."""
+        """Load integers at constant indices of read-only buffers once, before the loop: bounds are made of sizes."""
         nodes = postorder(e for s in statements(loop.body) for e in expressions(s))
         values = {node: Local(self._fresh(node.buffer.name), node.dtype) for node in nodes if _is_fixed(node)}
         if not values:
@@ -222,7 +222,7 @@ def _coordinates(program: Program) -> dict[Id, Extent]:
 
 
 def _is_fixed(node: Expr) -> TypeGuard[Load]:
-    """Whether a node is an integer at a constant index of memory that is only read, and surely has that element."""
+    """Whether a node loads an integer at a constant index of a read-only buffer whose declared length contains it."""
     if not isinstance(node, Load) or node.buffer.access is not Access.READ or not node.dtype.is_integer:
         return False
     index, count = node.index, node.buffer.count
