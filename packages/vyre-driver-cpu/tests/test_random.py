@@ -8,7 +8,7 @@ from vyre_driver_cpu import port
 from vyre_driver_cpu.ahead import assembly_ahead
 from vyre_driver_cpu.backend import CpuBackend
 from vyre_driver_cpu.compiler import compile_text
-from vyre_foundation.testing import EVERYTHING, addressing, generate
+from vyre_foundation.testing import EVERYTHING, addressing, generate, row_walk
 
 ADDRESSES_BEHIND_A_BRANCH = (100_043, 100_144)
 """Addresses that one of two branches computed, and that were used behind them."""
@@ -28,6 +28,12 @@ def test_a_random_program(agree, seed: int) -> None:
 @pytest.mark.parametrize("seed", [*range(96, 120), *slow(range(120, 144))])
 def test_random_addresses(agree, seed: int) -> None:
     drawn = addressing(seed)
+    agree(drawn.program, [drawn.inputs[b.name] for b in drawn.program.inputs], DispatchConfig(grid_override=drawn.grid))
+
+
+@pytest.mark.parametrize("seed", [*range(16), *slow(range(16, 48))])
+def test_random_loops_along_rows(agree, seed: int) -> None:
+    drawn = row_walk(seed)
     agree(drawn.program, [drawn.inputs[b.name] for b in drawn.program.inputs], DispatchConfig(grid_override=drawn.grid))
 
 

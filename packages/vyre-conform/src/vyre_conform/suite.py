@@ -21,9 +21,10 @@ from vyre_foundation.testing import (
     addressing,
     generate,
     recurrence,
+    row_walk,
 )
 
-# Random programs by their subject, and how many of every ten are about it.
+# Random programs by their subject, and how many of every eleven are about it.
 PROFILES: dict[str, tuple[Callable[[int], GeneratedProgram], int]] = {
     "everything": (partial(generate, profile=DEFAULT), 3),
     "structured": (partial(generate, profile=STRUCTURED), 1),
@@ -32,6 +33,7 @@ PROFILES: dict[str, tuple[Callable[[int], GeneratedProgram], int]] = {
     "recurrences": (recurrence, 1),
     "accumulations": (accumulation, 1),
     "addressing": (addressing, 1),
+    "rows": (row_walk, 1),
 }
 
 

@@ -10,7 +10,7 @@ import pytest
 from vyre_driver.backend.config import DispatchConfig
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
-from vyre_foundation.testing import DEFAULT, accumulation, addressing, generate, recurrence
+from vyre_foundation.testing import DEFAULT, accumulation, addressing, generate, recurrence, row_walk
 from vyre_reference import DataRace, run, scalar
 from vyre_reference.scalar.races import Races
 from vyre_reference.scalar.schedule import Shuffled
@@ -169,6 +169,7 @@ MAKERS = {
     "recurrences": (recurrence, 10),  # long loops
     "accumulations": (accumulation, 40),
     "addressing": (addressing, 24),
+    "rows": (row_walk, 8),  # long loops
 }
 """And how many of each are tested by default."""
 GENERATED = [

@@ -18,7 +18,6 @@ from vyre_foundation.testing.values import random_bytes
 _SIZES = ((16, 1, 1), (64, 1, 1), (64, 1, 1), (256, 1, 1), (16, 4, 1), (8, 4, 2), (1, 1, 1))
 _POWERS = (2, 4, 8, 16, 32, 64, 128, 256)
 _THROUGH = (u8, u16, u32, u64, i8, i16, i32)
-_STEPS = "mask mask rest quotient product sum twice xor shifts cast select".split()
 _LENGTH = 256
 """Elements of each table."""
 
