@@ -72,6 +72,10 @@ CATALOGUE = [
     (1025, errors.LaunchCancelled("g"), "the launch of graph 'g' was cancelled. Fix: launch the graph again"),
     (1026, errors.MissingExtra("otel", "opentelemetry"),
      "the package 'opentelemetry' is not installed. Fix: pip install 'vyre-driver[otel]'"),
+    (1027, errors.InvalidOutput("mine", "400 bytes for 'out', 4000 are declared"),
+     ("backend 'mine' returned 400 bytes for 'out', 4000 are declared. Fix: report it to the backend's authors: a "
+     "dispatch returns a list with one contiguous buffer for each output of the program, in binding order, of exactly "
+     "the declared size")),
 ]
 # fmt: on
 

@@ -420,3 +420,16 @@ class MissingExtra(BackendError, ModuleNotFoundError):
         message, fix = f"the package {module!r} is not installed", fix or f"pip install 'vyre-driver[{extra}]'"
         super().__init__(message, fix=fix, where=where, extra=extra, module=module)
         self.name = module  # as of every ModuleNotFoundError
+
+
+class InvalidOutput(BackendError):
+    """A method of a backend returned something other than what the contract and the program declare."""
+
+    number = 1027
+    remedy = (
+        "report it to the backend's authors: a dispatch returns a list with one contiguous buffer for each output of "
+        "the program, in binding order, of exactly the declared size"
+    )
+
+    def __init__(self, backend: str, reason: str, *, fix: str = "", where: str = "") -> None:
+        super().__init__(f"backend {backend!r} returned {reason}", fix=fix, where=where, backend=backend, reason=reason)

@@ -6,7 +6,7 @@ better, and answers honestly: a capability is true only when it emits the mechan
 
 The surface grows by methods with such bodies, and never changes otherwise: `CONTRACT` counts the breaks, and
 ``tests/contract.txt`` holds every signature. A subclass states which contract it implements, ``class Mine(VyreBackend,
-contract=1)``, so that a break is met where it can be explained.
+contract=1)``, so that a break is met where it can be explained. What its methods return is checked in every call.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig, Extent
 from vyre_driver.backend.ops import core_supported_ops
 from vyre_driver.backend.pending import ReadyPending
 from vyre_driver.backend.pipeline import CompiledPipeline, PipelineCacheSnapshot
+from vyre_driver.backend.received import with_checks
 from vyre_driver.backend.resources import (
     DEVICE_BUFFER_FEATURE,
     DeviceBuffer,
@@ -57,14 +58,21 @@ class VyreBackend(TypedDispatchExt):
 
     Two calls with equal program, inputs and configuration give equal bytes, on this backend and on every other. A
     backend may be called from several threads. All failures are `BackendError`s.
+
+    The outputs of a dispatch that a subclass defines are checked: `InvalidOutput` if they are not those that the
+    program declares. With ``checked=False`` those of the class itself are not, because a launch plan makes them, or
+    another backend.
     """
 
     contract: ClassVar[int] = CONTRACT
 
-    def __init_subclass__(cls, *, contract: int | None = None, **rest: Any) -> None:
+    def __init_subclass__(cls, *, contract: int | None = None, checked: bool = True, **rest: Any) -> None:
         super().__init_subclass__(**rest)
         _require_contract(cls.__name__, contract)
         cls.contract = CONTRACT
+        for name, method in tuple(vars(cls).items()) if checked else ():
+            if (around := with_checks(name, method)) is not method:
+                setattr(cls, name, around)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id()!r}>"

@@ -17,7 +17,7 @@ from vyre_driver.backend.results import Inputs, Outputs
 from vyre_foundation.ir.program import Program
 
 
-class DelegatingBackend(VyreBackend, contract=1):
+class DelegatingBackend(VyreBackend, contract=1, checked=False):
     """Hands every call on to `inner`."""
 
     def __init__(self, inner: VyreBackend) -> None:
@@ -37,6 +37,7 @@ class DelegatingPipeline(CompiledPipeline):
 
     def __init__(self, inner: CompiledPipeline) -> None:
         self.inner = inner
+        self.checked = inner.checked
 
     def id(self) -> str:
         """The id of `inner`."""

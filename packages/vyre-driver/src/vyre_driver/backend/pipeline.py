@@ -41,7 +41,12 @@ class CompiledPipeline(ABC):
     that persistent buffers keep their contents, and hence their lengths, from one dispatch to the next. A `config` of
     None is the one it was compiled with; another may not differ in `ulp_budget` and `workgroup_override`, which are
     compiled in.
+
+    `checked` is False where a launch plan makes the outputs. Those of other pipelines are compared with what programs
+    declare, in every dispatch of what `compile` gives: `InvalidOutput`.
     """
+
+    checked: bool = True
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id()!r}>"

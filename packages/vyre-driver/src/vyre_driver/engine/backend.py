@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from vyre_driver.tune.choice import LaunchChoice
 
 
-class ProfiledBackend(VyreBackend, contract=1):
+class ProfiledBackend(VyreBackend, contract=1, checked=False):
     """Answers every query from `device_profile`."""
 
     @abstractmethod
@@ -96,6 +96,8 @@ class ProfiledBackend(VyreBackend, contract=1):
 
 class EnginePipeline(CompiledPipeline):
     """Prepared launches and persistent memory of one program, until `close`, the end of its backend or its last use."""
+
+    checked = False
 
     def __init__(
         self, backend: str, program: Program, config: DispatchConfig, key: PipelineCacheKey, dispatcher: Dispatcher
@@ -159,7 +161,7 @@ class EnginePipeline(CompiledPipeline):
         self._dispatcher.close()
 
 
-class EngineBackend(ProfiledBackend, ResidentBackend, contract=1):
+class EngineBackend(ProfiledBackend, ResidentBackend, contract=1, checked=False):
     """A backend from a port. `open_port` is called at the first use that needs a device, and again by `try_recover`.
 
     Dispatches of several threads run one after the other. Nothing of a dispatch that failed stays on the device.

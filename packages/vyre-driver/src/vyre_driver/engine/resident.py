@@ -361,7 +361,7 @@ def _by_name(what: str, declared: Sequence[Buffer], buffers: Sequence[DeviceBuff
     return {d.name: owned_buffer(buffer).resource for d, buffer in zip(declared, buffers, strict=True)}
 
 
-class ResidentBackend(VyreBackend, contract=1):
+class ResidentBackend(VyreBackend, contract=1, checked=False):
     """Keeps memory on the device, whatever that is. Dispatches over it are the subclass's."""
 
     @abstractmethod
@@ -499,7 +499,7 @@ class HostStore:
         """Nothing: arrays end with their last user."""
 
 
-class HostMemoryBackend(ResidentBackend, contract=1):
+class HostMemoryBackend(ResidentBackend, contract=1, checked=False):
     """Keeps resources in host memory, and dispatches over them by `dispatch`: the contract, without the speed."""
 
     def __init__(self) -> None:

@@ -57,7 +57,7 @@ class CallRecord:
 Observer: TypeAlias = Callable[[CallRecord], AbstractContextManager[Any]]
 
 
-class ObservedBackend(DelegatingBackend, contract=1):
+class ObservedBackend(DelegatingBackend, contract=1, checked=False):
     """A backend whose calls, and those of its pipelines, are seen by `observers`; the first is the outermost."""
 
     def __init__(self, inner: VyreBackend, observers: Sequence[Observer]) -> None:

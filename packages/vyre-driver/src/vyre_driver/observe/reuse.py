@@ -53,7 +53,7 @@ class ResidentGraphReuseTelemetry:
         return ResidentGraphReuseTelemetry(**{name: mine[name] - before[name] for name in mine})
 
 
-class ReuseWatch(DelegatingBackend, contract=1):
+class ReuseWatch(DelegatingBackend, contract=1, checked=False):
     """A backend whose uploads and resident dispatches are counted; the counts are among its metrics."""
 
     def __init__(self, inner: VyreBackend) -> None:

@@ -97,7 +97,7 @@ class ShadowedPipeline(DelegatingPipeline):
         return self.shadow.watch(self._what, inputs, chosen, run, outputs_of)
 
 
-class ShadowedBackend(DelegatingBackend, contract=1):
+class ShadowedBackend(DelegatingBackend, contract=1, checked=False):
     """A backend whose dispatches, and those of its pipelines, a reference backend repeats."""
 
     def __init__(self, primary: VyreBackend, reference: VyreBackend, policy: ShadowPolicy | None = None) -> None:

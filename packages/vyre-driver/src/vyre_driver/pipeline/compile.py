@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
+from vyre_driver.backend.delegate import DelegatingPipeline
 from vyre_driver.backend.pending import PendingDispatch
 from vyre_driver.backend.pipeline import CompiledPipeline
+from vyre_driver.backend.received import DeclaredOutputs
 from vyre_driver.backend.resources import Resource
-from vyre_driver.backend.results import Inputs, Outputs, TimedDispatchResult
-from vyre_driver.errors import InvalidLaunch, UnsupportedFeature
+from vyre_driver.backend.results import Inputs, OutputBuffers, Outputs, TimedDispatchResult
+from vyre_driver.backend.typed import ordered_inputs
+from vyre_driver.errors import InvalidLaunch, InvalidOutput, UnsupportedFeature
 from vyre_driver.plan.admission import used_ops
 from vyre_driver.plan.launch import validated
 from vyre_foundation.ir.buffer import Memory
@@ -30,7 +33,7 @@ def compile(backend: VyreBackend, program: Program, config: DispatchConfig = DEF
     validated(program)
     native = backend.compile_native(program, config)
     if native is not None:
-        return native
+        return ReceivedPipeline(native, backend.id(), program) if native.checked else native
     missing = sorted(used_ops(program) - backend.supported_ops())
     if missing:
         raise UnsupportedFeature(f"the ops {', '.join(missing)}", backend=backend.id())
@@ -40,8 +43,61 @@ def compile(backend: VyreBackend, program: Program, config: DispatchConfig = DEF
     return PassthroughPipeline(backend, program, config)
 
 
+class ReceivedPipeline(DelegatingPipeline):
+    """A pipeline of a backend's own, whose outputs are compared with what the program declares."""
+
+    def __init__(self, inner: CompiledPipeline, backend: str, program: Program) -> None:
+        super().__init__(inner)
+        self.checked = False
+        self._backend, self._program = backend, program
+
+    def dispatch(self, inputs: Inputs, config: DispatchConfig | None = None) -> Outputs:
+        """The outputs, which are checked."""
+        return self._declared(inputs).outputs(self.inner.dispatch(inputs, config))
+
+    def dispatch_timed(self, inputs: Inputs, config: DispatchConfig | None = None) -> TimedDispatchResult:
+        """The same with times."""
+        return self._declared(inputs).timed(self.inner.dispatch_timed(inputs, config))
+
+    def dispatch_arrays(self, arrays: Mapping[str, object], config: DispatchConfig | None = None) -> dict[str, Array]:
+        """The same over arrays by the names of the program's buffers."""
+        found = self.inner.dispatch_arrays(arrays, config)
+        return self._declared(ordered_inputs(self._program, arrays)).arrays(found)
+
+    def dispatch_into(self, inputs: Inputs, config: DispatchConfig | None, outputs: OutputBuffers) -> None:
+        """The same into slots of the caller."""
+        self.inner.dispatch_into(inputs, config, outputs)
+        self._declared(inputs).outputs(outputs)
+
+    def dispatch_batched(self, batch: Sequence[Inputs], config: DispatchConfig | None = None) -> list[Outputs]:
+        """The outputs of each element of `batch`, which are checked."""
+        found = self.inner.dispatch_batched(batch, config)
+        if len(found) != len(batch):
+            raise InvalidOutput(
+                self._backend, f"the outputs of {len(found)} dispatches, expected those of {len(batch)}"
+            )
+        return [self._declared(inputs).outputs(each) for inputs, each in zip(batch, found, strict=True)]
+
+    def dispatch_batched_into(
+        self, batch: Sequence[Inputs], config: DispatchConfig | None, outputs: list[OutputBuffers]
+    ) -> None:
+        """The same into slots of the caller."""
+        self.inner.dispatch_batched_into(batch, config, outputs)
+        for inputs, each in zip(batch, outputs, strict=True):
+            self._declared(inputs).outputs(each)
+
+    def dispatch_async(self, inputs: Inputs, config: DispatchConfig | None = None) -> PendingDispatch:
+        """A dispatch in flight, whose outputs are checked when they are taken."""
+        return self._declared(inputs).pending(self.inner.dispatch_async(inputs, config))
+
+    def _declared(self, inputs: Inputs) -> DeclaredOutputs:
+        return DeclaredOutputs.of(self._backend, self._program, inputs)
+
+
 class PassthroughPipeline(CompiledPipeline):
-    """A pipeline of a backend that compiles nothing."""
+    """A pipeline of a backend that compiles nothing. Its outputs are checked where the backend makes them."""
+
+    checked = False
 
     def __init__(self, backend: VyreBackend, program: Program, config: DispatchConfig) -> None:
         self._backend, self._program, self._config = backend, program, config

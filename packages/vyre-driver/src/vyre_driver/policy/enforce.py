@@ -175,7 +175,7 @@ class MaxDeclaredBytes(EnforceGate):
         return EnforceVerdict.deny(self.name(), f"it declares {total} bytes (at most {self._most})", "declare less")
 
 
-class GatedBackend(DelegatingBackend, contract=1):
+class GatedBackend(DelegatingBackend, contract=1, checked=False):
     """A backend that asks `gate` about every program, and raises `PolicyDenied` where it says no."""
 
     def __init__(self, inner: VyreBackend, gate: EnforceGate) -> None:

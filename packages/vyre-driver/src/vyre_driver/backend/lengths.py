@@ -1,0 +1,94 @@
+"""Element counts that need no launch: those of inputs, and what follows from them by the rules of the declarations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from vyre_driver.errors import InvalidInput
+from vyre_foundation.ir.buffer import Buffer, LengthOf
+from vyre_foundation.ir.program import Program
+
+MAX_LENGTH = 2**32 - 1
+"""Lengths are u32 in the language."""
+
+
+def input_lengths(program: Program, byte_lengths: Sequence[int]) -> dict[str, int]:
+    """The element count of every input, or `InvalidInput` naming the first buffer that does not fit."""
+    inputs = program.inputs
+    if len(byte_lengths) != len(inputs):
+        raise wrong_number(inputs, len(byte_lengths))
+    return {b.name: _elements(b, got) for b, got in zip(inputs, byte_lengths, strict=True)}
+
+
+def fixed_lengths(program: Program, known: Mapping[str, int]) -> dict[str, int]:
+    """`known` with every count that does not grow with the launch; inputs with a rule must follow it."""
+    buffers = {buffer.name: buffer for buffer in program.buffers}
+    lengths = dict(known)
+    resolve(buffers, lengths)
+    for buffer in program.inputs:
+        _require_rule(buffer, lengths)
+    return lengths
+
+
+def resolve(buffers: Mapping[str, Buffer], lengths: dict[str, int]) -> None:
+    """Enter every count that follows from declarations and from what is entered, whatever their order."""
+    for start in buffers.values():
+        chain, buffer = [], start
+        while buffer.name not in lengths and isinstance(buffer.count, LengthOf):
+            chain.append(buffer)
+            buffer = buffers[buffer.count.buffer]
+        if isinstance(buffer.count, int):
+            lengths.setdefault(buffer.name, buffer.count)
+        if buffer.name in lengths:
+            _follow(chain, lengths)
+
+
+def wrong_number(inputs: Sequence[Buffer], got: int) -> InvalidInput:
+    """The error for `got` buffers where the program has these `inputs`; it names the first that is missing."""
+    names = ", ".join(b.name for b in inputs) or "none"
+    first = inputs[got].name if got < len(inputs) else f"number {len(inputs)}"
+    return InvalidInput(
+        first,
+        needed=f"{len(inputs)} inputs in binding order ({names})",
+        got=f"{got} inputs",
+        fix="pass one buffer for each input of the program, in binding order",
+    )
+
+
+def as_length(buffer: Buffer, count: int) -> int:
+    """`count`, or `InvalidInput` where it is no length of `buffer`."""
+    if count < 0:
+        assert isinstance(buffer.count, LengthOf)
+        needed, fix = f"a longer {buffer.count.buffer!r}", "pass at least as many elements as the rule takes away"
+        raise InvalidInput(buffer.name, needed=needed, got=f"{count} elements by the rule of its length", fix=fix)
+    if count > MAX_LENGTH:
+        fix = "split the dispatch, or change the rule of the length: lengths are u32"
+        raise InvalidInput(buffer.name, needed=f"at most {MAX_LENGTH} elements", got=f"{count} elements", fix=fix)
+    return count
+
+
+def _elements(buffer: Buffer, got: int) -> int:
+    size = buffer.dtype.size
+    count, rest = divmod(got, size)
+    if isinstance(buffer.count, int) and got != buffer.count * size:
+        needed = f"{buffer.count * size} bytes ({buffer.count} elements of {buffer.dtype})"
+        raise InvalidInput(buffer.name, needed=needed, got=f"{got} bytes")
+    if rest:
+        raise InvalidInput(buffer.name, needed=f"a multiple of {size} bytes ({buffer.dtype})", got=f"{got} bytes")
+    return as_length(buffer, count)
+
+
+def _follow(chain: list[Buffer], lengths: dict[str, int]) -> None:
+    for buffer in reversed(chain):
+        assert isinstance(buffer.count, LengthOf)
+        lengths[buffer.name] = as_length(buffer, buffer.count.resolve(lengths[buffer.count.buffer]))
+
+
+def _require_rule(buffer: Buffer, lengths: dict[str, int]) -> None:
+    if not isinstance(buffer.count, LengthOf):
+        return
+    source = buffer.count.buffer
+    count = as_length(buffer, buffer.count.resolve(lengths[source]))
+    if lengths[buffer.name] != count:
+        needed = f"{count} elements, as {source!r} has {lengths[source]}"
+        raise InvalidInput(buffer.name, needed=needed, got=f"{lengths[buffer.name]} elements")

@@ -1,0 +1,206 @@
+"""What backends give back, checked where the driver receives it: the right number of outputs, of the declared sizes.
+
+`VyreBackend` puts these checks around the methods that a class defines, so they hold for every way to call it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import wraps
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from vyre_driver.backend.lengths import fixed_lengths, input_lengths
+from vyre_driver.backend.pending import PendingDispatch
+from vyre_driver.backend.pipeline import CompiledPipeline
+from vyre_driver.backend.resources import DeviceBuffer, Resource
+from vyre_driver.backend.results import (
+    Inputs,
+    OutputBuffers,
+    Outputs,
+    ResidentSequenceTiming,
+    TimedDispatchResult,
+    host_bytes,
+)
+from vyre_driver.device.profile import DeviceProfile
+from vyre_driver.errors import InvalidInput, InvalidOutput
+from vyre_foundation.ir.program import Program
+
+if TYPE_CHECKING:
+    from vyre_driver.backend.typed import Array
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredOutputs:
+    """The sizes in bytes of the outputs of one dispatch, by name in binding order, and which backend makes them."""
+
+    backend: str
+    sizes: Mapping[str, int]
+
+    @classmethod
+    def of(cls, backend: str, program: Program, inputs: Inputs) -> DeclaredOutputs:
+        """What a dispatch of `program` over `inputs` gives back."""
+        program.validate()
+        given = [host_bytes(f"input {n}", data).nbytes for n, data in enumerate(inputs)]
+        lengths = fixed_lengths(program, input_lengths(program, given))
+        sizes = {}
+        for buffer in program.outputs:
+            start, stop = buffer.output_range or (0, lengths[buffer.name] * buffer.dtype.size)
+            sizes[buffer.name] = stop - start
+        return cls(backend, sizes)
+
+    def outputs(self, found: object) -> Outputs:
+        """The outputs as bytes, or `InvalidOutput`."""
+        if not isinstance(found, (list, tuple)):
+            raise InvalidOutput(self.backend, f"{_kind(found)}, expected a list of outputs")
+        if len(found) != len(self.sizes):
+            names = ", ".join(self.sizes) or "none"
+            raise InvalidOutput(self.backend, f"{len(found)} outputs, expected {len(self.sizes)} ({names})")
+        return [self._bytes(name, data) for name, data in zip(self.sizes, found, strict=True)]
+
+    def timed(self, found: object) -> TimedDispatchResult:
+        """The result of a timed dispatch, or `InvalidOutput`."""
+        timed = require_kind(self.backend, found, TimedDispatchResult, "dispatch_borrowed_timed")
+        return replace(timed, outputs=self.outputs(timed.outputs))
+
+    def pending(self, found: object) -> PendingDispatch:
+        """A dispatch in flight, whose outputs are checked when they are taken."""
+        inner = require_kind(self.backend, found, PendingDispatch, "dispatch_async")  # type: ignore[type-abstract]
+        return ReceivedPending(inner, self)
+
+    def arrays(self, found: object) -> dict[str, Array]:
+        """The outputs as arrays by name, or `InvalidOutput`."""
+        if not isinstance(found, dict):
+            raise InvalidOutput(self.backend, f"{_kind(found)}, expected a dictionary of outputs")
+        self.outputs([found[name] for name in self.sizes if name in found])
+        return found
+
+    def _bytes(self, name: str, data: Any) -> memoryview:
+        try:
+            view = host_bytes(name, data)
+        except InvalidInput as error:
+            raise InvalidOutput(self.backend, f"{error.got} for {name!r}, expected {error.needed}") from None
+        if view.nbytes != self.sizes[name]:
+            raise InvalidOutput(self.backend, f"{view.nbytes} bytes for {name!r}, {self.sizes[name]} are declared")
+        return view if view.nbytes else memoryview(bytearray())
+
+
+class ReceivedPending(PendingDispatch):
+    """A dispatch in flight whose outputs are checked when they are taken."""
+
+    def __init__(self, inner: PendingDispatch, declared: DeclaredOutputs) -> None:
+        self._inner, self._declared = inner, declared
+        self._outputs: Outputs | None = None
+
+    def is_ready(self) -> bool:
+        """Whether the dispatch has ended."""
+        return self._inner.is_ready()
+
+    def await_result(self, timeout: float | None = None) -> Outputs:
+        """The outputs, which are checked once."""
+        found = self._inner.await_result(timeout)
+        if self._outputs is None:
+            self._outputs = self._declared.outputs(found)
+        return self._outputs
+
+
+def require_kind(backend: str, found: object, kind: type[T], method: str) -> T:
+    """`found`, or `InvalidOutput` where a method of the contract has returned something that is not a `kind`."""
+    if not isinstance(found, kind):
+        fix = f"report it to the backend's authors: {method!r} returns a {kind.__name__}"
+        raise InvalidOutput(backend, f"{_kind(found)} from {method!r}, expected a {kind.__name__}", fix=fix)
+    return found
+
+
+def with_checks(name: str, method: object) -> object:
+    """A method that a class defines under `name`, with the check of what it returns; itself if there is none."""
+    if not isinstance(method, FunctionType) or getattr(method, "__isabstractmethod__", False) or name not in _CHECKED:
+        return method
+    return _CHECKED[name](method)
+
+
+def _kind(found: object) -> str:
+    return "None" if found is None else f"a value of type {type(found).__name__}"
+
+
+def _dispatching(check: Callable[[DeclaredOutputs, object], object]) -> Callable[[FunctionType], FunctionType]:
+    def around(method: FunctionType) -> FunctionType:
+        @wraps(method)
+        def checked(self: Any, program: Program, inputs: Inputs, *args: Any, **named: Any) -> object:
+            found = method(self, program, inputs, *args, **named)
+            return check(DeclaredOutputs.of(self.id(), program, inputs), found)
+
+        return checked  # type: ignore[return-value]
+
+    return around
+
+
+def _into(method: FunctionType) -> FunctionType:
+    @wraps(method)
+    def checked(self: Any, program: Program, inputs: Inputs, config: object, outputs: OutputBuffers) -> None:
+        method(self, program, inputs, config, outputs)
+        DeclaredOutputs.of(self.id(), program, inputs).outputs(outputs)
+
+    return checked  # type: ignore[return-value]
+
+
+def _reading(size_of: Callable[..., int]) -> Callable[[FunctionType], FunctionType]:
+    def around(method: FunctionType) -> FunctionType:
+        @wraps(method)
+        def checked(self: Any, *args: Any, **named: Any) -> memoryview:
+            found = method(self, *args, **named)
+            (data,) = DeclaredOutputs(self.id(), {"contents": size_of(*args, **named)}).outputs([found])
+            return data
+
+        return checked  # type: ignore[return-value]
+
+    return around
+
+
+def _returning(kind: type[Any], *, or_none: bool = False) -> Callable[[FunctionType], FunctionType]:
+    def around(method: FunctionType) -> FunctionType:
+        @wraps(method)
+        def checked(self: Any, *args: Any, **named: Any) -> object:
+            found = method(self, *args, **named)
+            return found if found is None and or_none else require_kind(self.id(), found, kind, method.__name__)
+
+        return checked  # type: ignore[return-value]
+
+    return around
+
+
+def _size_of_resource(resource: Resource) -> int:
+    return resource.byte_len
+
+
+def _size_of_range(resource: Resource, byte_offset: int, byte_len: int) -> int:
+    return byte_len
+
+
+def _size_of_buffer(buffer: DeviceBuffer) -> int:
+    return buffer.byte_len()
+
+
+# fmt: off
+_CHECKED: Mapping[str, Callable[[FunctionType], FunctionType]] = {
+    "dispatch":                  _dispatching(DeclaredOutputs.outputs),
+    "dispatch_borrowed":         _dispatching(DeclaredOutputs.outputs),
+    "dispatch_borrowed_timed":   _dispatching(DeclaredOutputs.timed),
+    "dispatch_borrowed_into":    _into,
+    "dispatch_async":            _dispatching(DeclaredOutputs.pending),
+    "dispatch_borrowed_async":   _dispatching(DeclaredOutputs.pending),
+    "dispatch_resident_timed":   _returning(TimedDispatchResult),
+    "dispatch_resident_sequence_read_ranges_timed_into": _returning(ResidentSequenceTiming),
+    "allocate_resident":         _returning(Resource),
+    "download_resident":         _reading(_size_of_resource),
+    "download_resident_range":   _reading(_size_of_range),
+    "allocate_device_buffer":    _returning(DeviceBuffer),
+    "download_device_buffer":    _reading(_size_of_buffer),
+    "compile_native":            _returning(CompiledPipeline, or_none=True),
+    "compile_native_shared":     _returning(CompiledPipeline, or_none=True),
+    "device_profile":            _returning(DeviceProfile),
+}
+# fmt: on
