@@ -4,6 +4,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 from vyre_driver.backend.ops import core_supported_ops
 from vyre_driver.backend.registration import Availability, BackendRegistration, Selection
-from vyre_driver.errors import BackendUnavailable, DuplicateBackend, UnknownBackend
+from vyre_driver.errors import BackendUnavailable, DuplicateBackend, InvalidInput, UnknownBackend
 from vyre_driver.registry import backends
 from vyre_driver.registry.discovery import GROUP
 from vyre_driver.testing.mock import MockBackend
@@ -160,6 +161,67 @@ def test_a_probe_that_raises_makes_the_backend_unavailable() -> None:
         assert backends.availability("a").reason == "its probe raised RuntimeError: oops"
     with registered(hand_made("a", availability=BackendUnavailable("a", "no", fix="do"))):
         assert backends.availability("a") == Availability(False, "no", "do")
+
+
+@pytest.mark.parametrize("found", ["True", "None"])
+def test_a_probe_that_returns_something_else_makes_the_backend_unavailable(install: Install, found: str) -> None:
+    install("a", plugin("a", probe=found), distribution="acme-a")
+    what = {"True": "a value of type bool", "None": "None"}[found]
+    assert backends.availability("a") == Availability(
+        False, f"its probe returned {what}, expected an Availability", "report it to the authors of acme-a"
+    )
+
+
+def test_the_distribution_of_a_probe_that_raises_is_named(install: Install) -> None:
+    install("a", plugin("a", probe="[][0]"), distribution="acme-a")
+    assert backends.availability("a").fix == "report it to the authors of acme-a"
+
+
+@pytest.mark.parametrize(
+    ("made", "reason"),
+    [
+        ("None", "its factory returned None, expected a VyreBackend"),
+        ("3", "its factory returned a value of type int, expected a VyreBackend"),
+        ("make('b')", "its factory returned a backend whose id is 'b', expected 'a'"),
+        ("make(None)", "its factory returned a backend whose id is None, expected 'a'"),
+    ],
+)
+def test_a_factory_makes_the_backend_that_is_registered(install: Install, made: str, reason: str) -> None:
+    source = plugin("a").replace("def make()", "def make(id)")
+    source = source.replace("factory=make", f"factory=lambda: {made}").replace(", 'a')", ", id)")
+    install("a", source, distribution="acme-a")
+    with pytest.raises(BackendUnavailable) as caught:
+        backends.acquire("a")
+    assert str(caught.value) == f"backend 'a' is not available: {reason}. Fix: report it to the authors of acme-a"
+    with pytest.raises(BackendUnavailable, match="a: backend 'a' is not available: its factory returned"):
+        backends.acquire_preferred_dispatch_backend()
+
+
+@pytest.mark.parametrize("id", ["bad id", "", "a:1", "-a", "ä", "a\n", None, 3])
+def test_an_id_has_a_form(id: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        hand_made(id)
+    assert str(caught.value) == (
+        f"argument 'id': got {id!r}, expected letters, digits, '-', '_' and '.', a letter or a digit first. "
+        "Fix: give the backend such an id"
+    )
+
+
+def test_an_installed_backend_with_another_id_is_left_out(install: Install) -> None:
+    install("bad", plugin("bad id"))
+    install("fine", plugin("fine"))
+    assert [r.id for r in backends.registered_backends()] == ["fine"]
+    (problem,) = backends.backend_problems()
+    assert problem.fix == "give the backend such an id"
+    assert problem.reason.startswith("importing 'vyre_bad_plugin:registration' raised InvalidInput: argument 'id': got")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("precedence", "high"), ("contract", "1"), ("selection", "x"), ("probe", 1), ("factory", None)]
+)
+def test_a_registration_has_fields_of_their_types(field: str, value: object) -> None:
+    with pytest.raises(InvalidInput, match=f"argument '{field}': got {value!r}, expected"):
+        replace(hand_made("a"), **{field: value})
 
 
 def test_the_preferred_backend_is_the_best_that_is_available() -> None:

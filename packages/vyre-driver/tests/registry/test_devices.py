@@ -69,6 +69,33 @@ def test_a_device_that_is_not_there() -> None:
             acquire(name, index)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("names", [None, "first", (1, 2), 3])
+def test_devices_have_names(names: object) -> None:
+    made = BackendRegistration(
+        id="fake-nameless",
+        precedence=902,
+        contract=1,
+        factory=open_backend,
+        probe=Availability.available,
+        devices=DeviceFactory(lambda: names, open_backend),  # type: ignore[arg-type, return-value]
+    )
+    with registered(made), pytest.raises(BackendUnavailable, match=r"its list of devices is .*expected a sequence"):
+        device_names("fake-nameless")
+
+
+def test_a_device_is_opened_as_the_backend_that_is_registered() -> None:
+    made = BackendRegistration(
+        id="fake-empty",
+        precedence=902,
+        contract=1,
+        factory=open_backend,
+        probe=Availability.available,
+        devices=DeviceFactory(lambda: ("first",), lambda index: None),  # type: ignore[arg-type, return-value]
+    )
+    with registered(made), pytest.raises(BackendUnavailable, match="its factory returned None, expected a VyreBackend"):
+        acquire("fake-empty:0")
+
+
 def test_a_backend_of_one_device_has_the_index_0() -> None:
     assert device_names("reference") == ("",)
     assert acquire("reference:0").id() == "reference"

@@ -25,7 +25,7 @@ def __getattr__(name: str) -> BackendRegistration:
     if name not in _BACKENDS:
         raise AttributeError(f"there is no planted fault {name!r}")
     return BackendRegistration(
-        id=f"mutant-{name}",
+        id="mutant",
         precedence=999,
         contract=1,
         factory=_BACKENDS[name],

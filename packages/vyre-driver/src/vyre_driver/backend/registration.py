@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from vyre_driver.errors import InvalidInput
+
 if TYPE_CHECKING:
     from vyre_driver.backend.aot import AotEmitter
     from vyre_driver.backend.contract import VyreBackend
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +61,13 @@ class DeviceFactory:
 class BackendRegistration:
     """What an entry point of the group ``vyre.backends`` names; the entry point is called as the backend.
 
-    `precedence` ranks: lower is preferred. `contract` is the `CONTRACT` that the backend was written for, as a literal.
-    `probe` answers cheaply whether `factory` would succeed; the two may import device libraries, importing the module
-    of the registration must not. `factory` makes a fresh backend, which belongs to the caller. `aot` are the
-    emitters of code ahead of time. `devices` is None for a backend of one device. `is_distributed`: it opens a cluster,
-    so a query of all backends of this machine passes it over.
+    `id` is one or more of ``A … Z``, ``a … z``, ``0 … 9``, ``-``, ``_`` and ``.``, a letter or a digit first: a colon
+    separates it from the index of a device. It is what `VyreBackend.id` of the backend returns. `precedence` ranks:
+    lower is preferred. `contract` is the `CONTRACT` that the backend was written for, as a literal. `probe` answers
+    cheaply whether `factory` would succeed; the two may import device libraries, importing the module of the
+    registration must not. `factory` makes a fresh backend, which belongs to the caller. `aot` are the emitters of code
+    ahead of time. `devices` is None for a backend of one device. `is_distributed`: it opens a cluster, so a query of
+    all backends of this machine passes it over.
     """
 
     id: str
@@ -73,6 +80,23 @@ class BackendRegistration:
     aot: tuple[AotEmitter, ...] = ()
     devices: DeviceFactory | None = None
     is_distributed: bool = False
+
+    def __post_init__(self) -> None:
+        id: object = self.id
+        if not isinstance(id, str) or _ID.fullmatch(id) is None:
+            needed = "letters, digits, '-', '_' and '.', a letter or a digit first"
+            raise InvalidInput("id", needed=needed, got=repr(id), fix="give the backend such an id")
+        for field, kind, needed in (
+            ("precedence", int, "an integer"),
+            ("contract", int, "an integer"),
+            ("selection", Selection, "a Selection"),
+        ):
+            if not isinstance(found := getattr(self, field), kind):
+                raise InvalidInput(field, needed=needed, got=repr(found), fix=f"register {self.id!r} with {needed}")
+        for field in ("factory", "probe"):
+            if not callable(found := getattr(self, field)):
+                fix = f"register {self.id!r} with a function"
+                raise InvalidInput(field, needed="a function without arguments", got=repr(found), fix=fix)
 
     def __repr__(self) -> str:
         return f"<BackendRegistration {self.id!r}: precedence {self.precedence}, selected {self.selection.value}>"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from vyre_driver.backend.contract import VyreBackend
@@ -133,7 +134,12 @@ def device_names(id: str) -> tuple[str, ...]:
     """
     registration = registration_of(id)
     _require_available(registration)
-    return ("",) if registration.devices is None else tuple(registration.devices.names())
+    if registration.devices is None:
+        return ("",)
+    names: object = registration.devices.names()
+    if not isinstance(names, Sequence) or isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise _wrong(registration, f"its list of devices is {names!r}, expected a sequence of strings")
+    return tuple(names)
 
 
 def acquire_preferred_dispatch_backend() -> VyreBackend:
@@ -158,7 +164,7 @@ def acquire_preferred_dispatch_backend() -> VyreBackend:
 
 def _acquire(registration: BackendRegistration) -> VyreBackend:
     _require_available(registration)
-    return registration.factory()
+    return _made(registration, registration.factory())
 
 
 def _acquire_device(registration: BackendRegistration, index: int) -> VyreBackend:
@@ -168,7 +174,32 @@ def _acquire_device(registration: BackendRegistration, index: int) -> VyreBacken
         raise BackendUnavailable(
             id, f"it has no device {index}, only {there}", fix=f"name one of them, or {id!r} alone"
         )
-    return registration.factory() if registration.devices is None else registration.devices.open(index)
+    made = registration.factory() if registration.devices is None else registration.devices.open(index)
+    return _made(registration, made)
+
+
+def _made(registration: BackendRegistration, backend: object) -> VyreBackend:
+    """What a factory has made, if it is the backend that was registered."""
+    if not isinstance(backend, VyreBackend):
+        raise _wrong(registration, f"its factory returned {_kind(backend)}, expected a VyreBackend")
+    if (id := backend.id()) != registration.id:
+        raise _wrong(registration, f"its factory returned a backend whose id is {id!r}, expected {registration.id!r}")
+    return backend
+
+
+def _wrong(registration: BackendRegistration, reason: str) -> BackendUnavailable:
+    return BackendUnavailable(registration.id, reason, fix=report_to_authors(registration.id))
+
+
+def report_to_authors(id: str) -> str:
+    """What to do about a fault in the code of a backend."""
+    origin = origin_of(id)
+    whose = "the backend's authors" if origin is None else f"the authors of {origin.distribution}"
+    return f"report it to {whose}"
+
+
+def _kind(found: object) -> str:
+    return "None" if found is None else f"a value of type {type(found).__name__}"
 
 
 def _require_available(registration: BackendRegistration) -> None:
@@ -179,15 +210,18 @@ def _require_available(registration: BackendRegistration) -> None:
 
 def _probe(registration: BackendRegistration) -> Availability:
     try:
-        return registration.probe()
+        found: object = registration.probe()
     except BackendUnavailable as error:
         return Availability.unavailable(str(error.fields["reason"]), error.fix)
     except BackendError as error:
         return Availability.unavailable(error.message, error.fix)
     except (Exception, SystemExit) as error:
-        return Availability.unavailable(
-            f"its probe raised {type(error).__name__}: {error}", "report it to the backend's authors"
-        )
+        reason = f"its probe raised {type(error).__name__}: {error}"
+        return Availability.unavailable(reason, report_to_authors(registration.id))
+    if isinstance(found, Availability):
+        return found
+    reason = f"its probe returned {_kind(found)}, expected an Availability"
+    return Availability.unavailable(reason, report_to_authors(registration.id))
 
 
 def _none_available(tried: list[str]) -> str:

@@ -8,6 +8,7 @@ from importlib.metadata import EntryPoint
 from vyre_driver.backend.contract import CONTRACT
 from vyre_driver.backend.registration import BackendRegistration
 from vyre_driver.registry.versions import distribution_version
+from vyre_foundation.errors import VyreError
 from vyre_foundation.plugins import distribution_name, plugins
 
 GROUP = "vyre.backends"
@@ -70,6 +71,10 @@ def _load(entry: EntryPoint) -> BackendRegistration | BackendProblem:
     owner = distribution_name(entry)
     try:
         loaded = entry.load()
+    except VyreError as error:
+        place = f"{error.where}: " if error.where else ""
+        reason = f"importing {entry.value!r} raised {type(error).__name__}: {place}{error.message}"
+        return BackendProblem(entry.name, owner, reason, error.fix)
     except (Exception, SystemExit) as error:
         reason = f"importing {entry.value!r} raised {type(error).__name__}: {error}"
         return BackendProblem(entry.name, owner, reason, f"repair or uninstall it: pip install --upgrade {owner}")
