@@ -55,7 +55,7 @@ class DeclaredOutputs:
     def outputs(self, found: object) -> Outputs:
         """The outputs as bytes, or `InvalidOutput`."""
         if not isinstance(found, (list, tuple)):
-            raise InvalidOutput(self.backend, f"{_kind(found)}, expected a list of outputs")
+            raise InvalidOutput(self.backend, f"{kind_of(found)}, expected a list of outputs")
         if len(found) != len(self.sizes):
             names = ", ".join(self.sizes) or "none"
             raise InvalidOutput(self.backend, f"{len(found)} outputs, expected {len(self.sizes)} ({names})")
@@ -74,7 +74,7 @@ class DeclaredOutputs:
     def arrays(self, found: object) -> dict[str, Array]:
         """The outputs as arrays by name, or `InvalidOutput`."""
         if not isinstance(found, dict):
-            raise InvalidOutput(self.backend, f"{_kind(found)}, expected a dictionary of outputs")
+            raise InvalidOutput(self.backend, f"{kind_of(found)}, expected a dictionary of outputs")
         self.outputs([found[name] for name in self.sizes if name in found])
         return found
 
@@ -111,7 +111,7 @@ def require_kind(backend: str, found: object, kind: type[T], method: str) -> T:
     """`found`, or `InvalidOutput` where a method of the contract has returned something that is not a `kind`."""
     if not isinstance(found, kind):
         fix = f"report it to the backend's authors: {method!r} returns a {kind.__name__}"
-        raise InvalidOutput(backend, f"{_kind(found)} from {method!r}, expected a {kind.__name__}", fix=fix)
+        raise InvalidOutput(backend, f"{kind_of(found)} from {method!r}, expected a {kind.__name__}", fix=fix)
     return found
 
 
@@ -122,7 +122,8 @@ def with_checks(name: str, method: object) -> object:
     return _CHECKED[name](method)
 
 
-def _kind(found: object) -> str:
+def kind_of(found: object) -> str:
+    """What was returned, for a message: its type, because its text may be of any length."""
     return "None" if found is None else f"a value of type {type(found).__name__}"
 
 

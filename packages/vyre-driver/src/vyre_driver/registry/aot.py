@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from vyre_driver.backend.aot import AotEmitter as AotEmitter, AotTargetId as AotTargetId
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
+from vyre_driver.backend.received import kind_of
 from vyre_driver.errors import BackendError, KernelCompileFailed, UnsupportedFeature
-from vyre_driver.registry.backends import registered_backends_by_precedence
+from vyre_driver.registry.backends import registered_backends, registered_backends_by_precedence, report_to_authors
 from vyre_foundation.ir.program import Program
 
 
@@ -28,9 +29,14 @@ def emit_aot_target(target: str, program: Program, config: DispatchConfig = DEFA
     if emitter is None:
         fix = f"name one of {', '.join(emitters)}" if emitters else "install a backend that compiles"
         raise UnsupportedFeature(f"code for target {target!r}", backend="every registered backend", fix=fix)
+    fix = next(report_to_authors(known.id) for known in registered_backends() if emitter in known.aot)
     try:
-        return emitter.emit(program, config)
+        data: object = emitter.emit(program, config)
     except BackendError:
         raise
     except Exception as error:
-        raise KernelCompileFailed(target, f"its emitter raised {type(error).__name__}: {error}") from error
+        reason = f"its emitter raised {type(error).__name__}: {error}"
+        raise KernelCompileFailed(target, reason, fix=fix) from error
+    if not isinstance(data, (bytes, bytearray)):
+        raise KernelCompileFailed(target, f"its emitter returned {kind_of(data)}, expected bytes", fix=fix)
+    return bytes(data)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from vyre_driver.backend.contract import VyreBackend
+from vyre_driver.backend.received import kind_of
 from vyre_driver.backend.registration import Availability, BackendRegistration, Selection
 from vyre_driver.errors import BackendError, BackendUnavailable, DuplicateBackend, InvalidLaunch, UnknownBackend
 from vyre_driver.registry.discovery import GROUP, BackendOrigin, BackendProblem, Discovery, discover
@@ -181,7 +182,7 @@ def _acquire_device(registration: BackendRegistration, index: int) -> VyreBacken
 def _made(registration: BackendRegistration, backend: object) -> VyreBackend:
     """What a factory has made, if it is the backend that was registered."""
     if not isinstance(backend, VyreBackend):
-        raise _wrong(registration, f"its factory returned {_kind(backend)}, expected a VyreBackend")
+        raise _wrong(registration, f"its factory returned {kind_of(backend)}, expected a VyreBackend")
     if (id := backend.id()) != registration.id:
         raise _wrong(registration, f"its factory returned a backend whose id is {id!r}, expected {registration.id!r}")
     return backend
@@ -196,10 +197,6 @@ def report_to_authors(id: str) -> str:
     origin = origin_of(id)
     whose = "the backend's authors" if origin is None else f"the authors of {origin.distribution}"
     return f"report it to {whose}"
-
-
-def _kind(found: object) -> str:
-    return "None" if found is None else f"a value of type {type(found).__name__}"
 
 
 def _require_available(registration: BackendRegistration) -> None:
@@ -220,7 +217,7 @@ def _probe(registration: BackendRegistration) -> Availability:
         return Availability.unavailable(reason, report_to_authors(registration.id))
     if isinstance(found, Availability):
         return found
-    reason = f"its probe returned {_kind(found)}, expected an Availability"
+    reason = f"its probe returned {kind_of(found)}, expected an Availability"
     return Availability.unavailable(reason, report_to_authors(registration.id))
 
 

@@ -15,8 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from vyre.cli.raised import of_a_backend
 from vyre.execution import backend_for
 from vyre_driver import EngineBackend, compile_with_telemetry, process
+from vyre_driver.registry.backends import report_to_authors, split_device
 from vyre_driver.tune.candidate import TunedVariant
 from vyre_foundation import Program, program, u32
 from vyre_foundation.errors import VyreError
@@ -38,9 +40,10 @@ def _ask(*arguments: str) -> dict[str, Any]:
         return {"error": f"no answer within {TIMEOUT_S:g} s", "fix": "check the device's driver"}
     if done.returncode != 0:
         last = (done.stderr.decode("utf-8", "replace").strip().splitlines() or ["it printed nothing"])[-1]
+        crashed = not 0 < done.returncode < 256  # by a signal, or what Windows has for it
         return {
             "error": f"its process ended with status {done.returncode}: {last}",
-            "fix": "reinstall the device's driver",
+            "fix": "reinstall the device's driver" if crashed else report_to_authors(split_device(arguments[0])[0]),
         }
     answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return answer
@@ -73,6 +76,11 @@ def answer(backend: str, *, measure: bool = False) -> dict[str, Any]:
             spellings = device.measure_spellings() if measure else device.spellings()
     except VyreError as error:
         return {"error": error.message, "fix": error.fix}
+    except (Exception, SystemExit) as error:
+        found = of_a_backend(error)
+        if found is None:
+            raise
+        return {"error": found.message, "fix": found.fix}
     facts = {name: value for name, value in _plain(profile).items() if value not in (None, "", ())}
     right = bool(np.array_equal(y, x * np.uint32(2654435761) ^ x >> np.uint32(15)))
     return {

@@ -12,7 +12,7 @@ class ExitCode(IntEnum):
     | 1 | what was checked failed: an invalid program, backends that disagree |
     | 2 | the command line, or a file that it names, is wrong |
     | 3 | a backend or device that was asked for is not available |
-    | 4 | a dispatch failed: it trapped, timed out, or the device refused it |
+    | 4 | a dispatch failed: it trapped, timed out, the device refused it, or the backend raised something else |
     """
 
     OK = 0

@@ -203,8 +203,14 @@ def _ask_all(answer: Answer, *, measure: bool = False) -> dict[str, dict[str, An
 
 
 def _named(id: str) -> list[str]:
-    """The names of the devices of a backend: of one device its id alone."""
-    count = len(device_names(id))
+    """The names of the devices of a backend: of one device its id alone.
+
+    That one is asked for too where the backend cannot list its devices: its process says why.
+    """
+    try:
+        count = len(device_names(id))
+    except (Exception, SystemExit):  # whatever foreign code raises
+        return [id]
     return [id] if count == 1 else [f"{id}:{index}" for index in range(count)]
 
 

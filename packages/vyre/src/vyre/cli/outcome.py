@@ -16,6 +16,7 @@ from rich.text import Text
 
 from vyre.bars import progress
 from vyre.cli.exit import ExitCode
+from vyre.cli.raised import of_a_backend
 from vyre_driver.errors import (
     BackendError,
     BackendUnavailable,
@@ -117,27 +118,29 @@ class Answer:
     def failures(self) -> Iterator[None]:
         """Turn errors into a message and an exit code.
 
-        These are errors that carry a remedy, files that cannot be read or written, and memory that does not suffice.
-        `VYRE_DEBUG=1` shows their traceback too.
+        These are errors that carry a remedy, exceptions of other classes out of a backend, files that cannot be read or
+        written, and memory that does not suffice. `VYRE_DEBUG=1` shows their traceback too.
         """
         try:
             flag("VYRE_DEBUG")
             yield
-        except BrokenPipeError:  # the reader of the output has seen enough
-            raise
         except VyreError as error:
             self._trace()
             self._explain(error)
             raise SystemExit(int(exit_code(error))) from None
-        except (OSError, MemoryError) as error:
+        except (Exception, SystemExit) as error:
+            found: VyreError | None = of_a_backend(error)
+            if found is None and isinstance(error, (OSError, MemoryError)) and not isinstance(error, BrokenPipeError):
+                found = _of_the_system(error)
+            if found is None:
+                raise
             self._trace()
-            found = _of_the_system(error)
             if self.as_json:
                 facts = {"code": "", "kind": type(error).__name__, "where": found.where}
                 self.json({"error": {**facts, "message": found.message, "fix": found.fix, "diagnostics": []}})
             else:
                 self.errors.print(str(found), markup=False, soft_wrap=True)
-            raise SystemExit(int(ExitCode.USAGE)) from None
+            raise SystemExit(int(exit_code(found))) from None
 
     def _trace(self) -> None:
         if os.environ.get("VYRE_DEBUG") == "1":
