@@ -16,7 +16,7 @@ from vyre_driver.backend.resources import Resource
 from vyre_driver.backend.results import TimedDispatchResult
 from vyre_driver.engine.backend import EnginePipeline
 from vyre_driver.engine.resident import HostMemoryBackend
-from vyre_driver.errors import BackendError, InvalidOutput
+from vyre_driver.errors import BackendError, InvalidInput, InvalidOutput, InvalidProgram
 from vyre_driver.observe.shadowed import ShadowedBackend
 from vyre_driver.pipeline.compile import compile
 from vyre_foundation import program, u32
@@ -219,6 +219,20 @@ def test_a_pending_dispatch_is_checked_when_it_is_awaited() -> None:
     for _ in range(2):
         with pytest.raises(InvalidOutput):
             pending.await_result()
+
+
+def test_inputs_that_do_not_fit_do_not_reach_the_backend() -> None:
+    broken = Program("broken", (), (0, 1, 1), ())
+    with pytest.raises(InvalidProgram):
+        Plain([]).dispatch(broken, [])
+    plain = Plain(None)
+    for inputs in ([], [X, X], [X.view("u1")[:-1]]):
+        with pytest.raises(InvalidInput):
+            plain.dispatch(PROGRAM, inputs)
+        with pytest.raises(InvalidInput):
+            plain.dispatch_async(PROGRAM, inputs)
+        with pytest.raises(InvalidInput):
+            compile(OwnWays(None), PROGRAM).dispatch(inputs)
 
 
 def test_a_delegate_adds_no_check_and_the_engine_has_none() -> None:

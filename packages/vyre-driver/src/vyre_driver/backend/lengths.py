@@ -1,15 +1,24 @@
-"""Element counts that need no launch: those of inputs, and what follows from them by the rules of the declarations."""
+"""Inputs and their element counts, and those that follow from them by the rules of the declarations."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from vyre_driver.backend.results import Inputs, host_bytes
 from vyre_driver.errors import InvalidInput
 from vyre_foundation.ir.buffer import Buffer, LengthOf
 from vyre_foundation.ir.program import Program
 
 MAX_LENGTH = 2**32 - 1
 """Lengths are u32 in the language."""
+
+
+def bind_inputs(program: Program, inputs: Inputs) -> tuple[memoryview, ...]:
+    """One view of bytes for each input in binding order, checked by name. Lengths are the plan's to judge."""
+    declared = program.inputs
+    if len(inputs) != len(declared):
+        raise wrong_number(declared, len(inputs))
+    return tuple([host_bytes(buffer.name, given) for buffer, given in zip(declared, inputs, strict=True)])
 
 
 def input_lengths(program: Program, byte_lengths: Sequence[int]) -> dict[str, int]:

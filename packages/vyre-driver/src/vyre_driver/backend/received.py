@@ -11,7 +11,7 @@ from functools import wraps
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from vyre_driver.backend.lengths import fixed_lengths, input_lengths
+from vyre_driver.backend.lengths import bind_inputs, fixed_lengths, input_lengths
 from vyre_driver.backend.pending import PendingDispatch
 from vyre_driver.backend.pipeline import CompiledPipeline
 from vyre_driver.backend.resources import DeviceBuffer, Resource
@@ -24,8 +24,10 @@ from vyre_driver.backend.results import (
     host_bytes,
 )
 from vyre_driver.device.profile import DeviceProfile
-from vyre_driver.errors import InvalidInput, InvalidOutput
+from vyre_driver.errors import InvalidInput, InvalidOutput, InvalidProgram
 from vyre_foundation.ir.program import Program
+from vyre_foundation.validate import facts as foundation
+from vyre_foundation.validate.facts import Facts
 
 if TYPE_CHECKING:
     from vyre_driver.backend.typed import Array
@@ -42,9 +44,9 @@ class DeclaredOutputs:
 
     @classmethod
     def of(cls, backend: str, program: Program, inputs: Inputs) -> DeclaredOutputs:
-        """What a dispatch of `program` over `inputs` gives back."""
-        program.validate()
-        given = [host_bytes(f"input {n}", data).nbytes for n, data in enumerate(inputs)]
+        """What a dispatch of `program` over `inputs` gives back. `InvalidProgram` or `InvalidInput` if it cannot be."""
+        validated(program)
+        given = [view.nbytes for view in bind_inputs(program, inputs)]
         lengths = fixed_lengths(program, input_lengths(program, given))
         sizes = {}
         for buffer in program.outputs:
@@ -107,6 +109,14 @@ class ReceivedPending(PendingDispatch):
         return self._outputs
 
 
+def validated(program: Program) -> Facts:
+    """The facts of `program`, or the driver's `InvalidProgram` with every finding."""
+    try:
+        return program.validate()
+    except foundation.InvalidProgram as error:
+        raise InvalidProgram(program.name, error.findings) from error
+
+
 def require_kind(backend: str, found: object, kind: type[T], method: str) -> T:
     """`found`, or `InvalidOutput` where a method of the contract has returned something that is not a `kind`."""
     if not isinstance(found, kind):
@@ -131,8 +141,8 @@ def _dispatching(check: Callable[[DeclaredOutputs, object], object]) -> Callable
     def around(method: FunctionType) -> FunctionType:
         @wraps(method)
         def checked(self: Any, program: Program, inputs: Inputs, *args: Any, **named: Any) -> object:
-            found = method(self, program, inputs, *args, **named)
-            return check(DeclaredOutputs.of(self.id(), program, inputs), found)
+            declared = DeclaredOutputs.of(self.id(), program, inputs)
+            return check(declared, method(self, program, inputs, *args, **named))
 
         return checked  # type: ignore[return-value]
 
@@ -142,8 +152,9 @@ def _dispatching(check: Callable[[DeclaredOutputs, object], object]) -> Callable
 def _into(method: FunctionType) -> FunctionType:
     @wraps(method)
     def checked(self: Any, program: Program, inputs: Inputs, config: object, outputs: OutputBuffers) -> None:
+        declared = DeclaredOutputs.of(self.id(), program, inputs)
         method(self, program, inputs, config, outputs)
-        DeclaredOutputs.of(self.id(), program, inputs).outputs(outputs)
+        declared.outputs(outputs)
 
     return checked  # type: ignore[return-value]
 

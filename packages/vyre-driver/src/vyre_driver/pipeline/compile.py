@@ -61,30 +61,33 @@ class ReceivedPipeline(DelegatingPipeline):
 
     def dispatch_arrays(self, arrays: Mapping[str, object], config: DispatchConfig | None = None) -> dict[str, Array]:
         """The same over arrays by the names of the program's buffers."""
-        found = self.inner.dispatch_arrays(arrays, config)
-        return self._declared(ordered_inputs(self._program, arrays)).arrays(found)
+        declared = self._declared(ordered_inputs(self._program, arrays))
+        return declared.arrays(self.inner.dispatch_arrays(arrays, config))
 
     def dispatch_into(self, inputs: Inputs, config: DispatchConfig | None, outputs: OutputBuffers) -> None:
         """The same into slots of the caller."""
+        declared = self._declared(inputs)
         self.inner.dispatch_into(inputs, config, outputs)
-        self._declared(inputs).outputs(outputs)
+        declared.outputs(outputs)
 
     def dispatch_batched(self, batch: Sequence[Inputs], config: DispatchConfig | None = None) -> list[Outputs]:
         """The outputs of each element of `batch`, which are checked."""
+        declared = [self._declared(inputs) for inputs in batch]
         found = self.inner.dispatch_batched(batch, config)
         if len(found) != len(batch):
             raise InvalidOutput(
                 self._backend, f"the outputs of {len(found)} dispatches, expected those of {len(batch)}"
             )
-        return [self._declared(inputs).outputs(each) for inputs, each in zip(batch, found, strict=True)]
+        return [one.outputs(each) for one, each in zip(declared, found, strict=True)]
 
     def dispatch_batched_into(
         self, batch: Sequence[Inputs], config: DispatchConfig | None, outputs: list[OutputBuffers]
     ) -> None:
         """The same into slots of the caller."""
+        declared = [self._declared(inputs) for inputs in batch]
         self.inner.dispatch_batched_into(batch, config, outputs)
-        for inputs, each in zip(batch, outputs, strict=True):
-            self._declared(inputs).outputs(each)
+        for one, each in zip(declared, outputs, strict=True):
+            one.outputs(each)
 
     def dispatch_async(self, inputs: Inputs, config: DispatchConfig | None = None) -> PendingDispatch:
         """A dispatch in flight, whose outputs are checked when they are taken."""

@@ -9,8 +9,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, SupportsIndex
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig, Extent
+from vyre_driver.backend.received import validated as validated
 from vyre_driver.device.profile import DeviceProfile
-from vyre_driver.errors import InvalidInput, InvalidLaunch, InvalidProgram
+from vyre_driver.errors import InvalidInput, InvalidLaunch
 from vyre_driver.plan.binding import BindingPlan, dispatch_element_count, dispatch_element_count_for_program
 from vyre_driver.plan.indirect import find_indirect_dispatch
 from vyre_driver.plan.lengths import fixed_lengths, input_lengths, launch_lengths
@@ -21,7 +22,6 @@ from vyre_driver.plan.tail import TailMaskPolicy
 from vyre_foundation.ir.expr import Id, IdKind
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.shapes import on_axes, surplus_axis
-from vyre_foundation.validate import facts as foundation
 from vyre_foundation.validate.facts import Facts
 
 if TYPE_CHECKING:
@@ -124,14 +124,6 @@ def plan_launch(
     if profile is not None:
         require_limits(program, grid, {name: plan.byte_length(name) for name in plan.lengths}, profile)
     return plan
-
-
-def validated(program: Program) -> Facts:
-    """The facts of `program`, or the driver's `InvalidProgram` with every finding."""
-    try:
-        return program.validate()
-    except foundation.InvalidProgram as error:
-        raise InvalidProgram(program.name, error.findings) from error
 
 
 def with_workgroup_size(program: Program, size: Extent | None) -> Program:

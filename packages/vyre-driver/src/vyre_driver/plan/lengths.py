@@ -1,4 +1,4 @@
-"""Element counts: what the inputs bring, and what follows from them by the rules of the declarations."""
+"""Element counts of a launch, and least ones: they follow from inputs, declarations and the grid."""
 
 from __future__ import annotations
 
@@ -8,22 +8,13 @@ from collections.abc import Mapping
 from vyre_driver.backend.lengths import (
     MAX_LENGTH as MAX_LENGTH,
     as_length,
+    bind_inputs as bind_inputs,
     fixed_lengths as fixed_lengths,
     input_lengths as input_lengths,
     resolve,
-    wrong_number as wrong_number,
 )
-from vyre_driver.backend.results import Inputs, host_bytes
 from vyre_foundation.ir.buffer import Buffer, LengthOf, Per, PerLaunch
 from vyre_foundation.ir.program import Program
-
-
-def bind_inputs(program: Program, inputs: Inputs) -> tuple[memoryview, ...]:
-    """One view of bytes for each input in binding order, checked by name. Lengths are the plan's to judge."""
-    declared = program.inputs
-    if len(inputs) != len(declared):
-        raise wrong_number(declared, len(inputs))
-    return tuple([host_bytes(buffer.name, given) for buffer, given in zip(declared, inputs, strict=True)])
 
 
 def launch_lengths(
