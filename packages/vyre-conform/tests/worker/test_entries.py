@@ -22,10 +22,12 @@ from vyre_driver.backend.results import OutputBuffers, Outputs, TimedDispatchRes
 from vyre_driver.device.profile import DeviceProfile, DeviceTimingQuality
 from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.errors import DeviceOutOfMemory, DispatchFailed, InvalidInput, UnsupportedFeature
+from vyre_driver.legalization.target import Target
 from vyre_driver.registry.backends import acquire
 from vyre_driver.testing.capabilities import UNSHOWN, USES, contradictions, false_claim
 from vyre_driver.testing.fake_port import FakeMemory, FakePort
 from vyre_driver.testing.full import FullBackend
+from vyre_foundation.dtype import f64, i64, u64
 from vyre_foundation.ir.program import Program
 from vyre_reference.vector import evaluate
 
@@ -177,7 +179,7 @@ class Timeless(Delegate, contract=1):
         return replace(super().dispatch_borrowed_timed(program, inputs, config), device_ns=0)
 
 
-class Forgives(Delegate, contract=1):
+class Forgives(Delegate, contract=1, checked=False):
     """Runs with what it is given, and reads any handle."""
 
     def dispatch(self, program: Program, inputs: Sequence[Any], config: DispatchConfig = DEFAULT_CONFIG) -> Outputs:
@@ -328,18 +330,43 @@ class BoastingPort(FakePort):
     """A device whose profile claims what no target has, and denies what its own has."""
 
     def probe(self) -> DeviceProfile:
-        return replace(super().probe(), supports_tensor_cores=True, supports_f16=False)
+        claimed = replace(super().probe(), supports_tensor_cores=True, supports_f16=False)
+        return replace(claimed, supports_grid_sync=True)
+
+
+class WithoutWords(FakePort):
+    """A device whose target has no types of 64 bits, whatever its profile claims."""
+
+    def target(self) -> Target:
+        found, wide = super().target(), (u64, i64, f64)
+        atomics = frozenset((op, dtype) for op, dtype in found.atomics if dtype not in wide)
+        return replace(found, arithmetic=found.arithmetic - {*wide}, atomics=atomics)
 
 
 def test_a_profile_that_contradicts_its_target_is_found() -> None:
     backend = EngineBackend("fake", lambda: BoastingPort(EVALUATORS["vector"]))
     try:
         with backend.session() as device:
-            assert set(contradictions(device.profile, device.target)) == {
+            assert set(contradictions(device.stated, device.target)) == {
                 "the profile's supports_f16 is False, the target says True",
+                "the profile's supports_grid_sync is True, the target says False",
                 "the profile's supports_tensor_cores is True, the target says False",
             }
         with pytest.raises(AssertionError, match="BrokenClaim: the profile's supports_f16 is False"):
+            require(backend, named("claims:profile_agrees"))
+    finally:
+        backend.shutdown()
+
+
+@pytest.mark.parametrize("name", ["supports_atomic64", "supports_f64", "supports_int64"])
+def test_a_claim_without_words_is_found_though_the_engine_does_not_rely_on_it(name: str) -> None:
+    backend = EngineBackend("fake", lambda: WithoutWords(EVALUATORS["vector"]))
+    try:
+        assert not getattr(backend.device_profile(), name)
+        with backend.session() as device:
+            stated = set(contradictions(device.stated, device.target))
+        assert f"the profile's {name} is True, the target says False" in stated
+        with pytest.raises(AssertionError, match="BrokenClaim: the profile's supports_"):
             require(backend, named("claims:profile_agrees"))
     finally:
         backend.shutdown()

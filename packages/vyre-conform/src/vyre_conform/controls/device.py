@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from vyre_conform.controls.engine import on_port, over
 from vyre_conform.controls.fault import Fault, Layer
+from vyre_driver.device.profile import DeviceProfile
 from vyre_driver.errors import DeviceOutOfMemory
 from vyre_driver.testing.fake_port import FakeEvent, FakeMemory, FakePort
 
@@ -92,6 +94,13 @@ class KeepingPort(FakePort):
         """Nothing."""
 
 
+class BoastingPort(FakePort):
+    """A device whose profile claims grid barriers, which its target does not spell."""
+
+    def probe(self) -> DeviceProfile:
+        return replace(super().probe(), supports_grid_sync=True)
+
+
 _fault = partial(Fault, Layer.DEVICE)
 
 # fmt: off
@@ -112,5 +121,7 @@ FAULTS = (
            on_port("allocate", _aliased), "ops:sub"),
     _fault("memory-kept", "memory that is freed is not given back",
            over(KeepingPort), "claims:freed_memory"),
+    _fault("barriers-boasted", "a profile claims grid barriers that the target does not spell",
+           over(BoastingPort), "claims:profile_agrees"),
 )
 # fmt: on

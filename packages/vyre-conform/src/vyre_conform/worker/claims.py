@@ -112,7 +112,7 @@ def profile_agrees(backend: VyreBackend) -> None:
         require(False, words)
     if isinstance(backend, EngineBackend):
         with backend.session() as device:
-            for words in contradictions(device.profile, device.target):
+            for words in contradictions(device.stated, device.target):
                 require(False, words)
     size = profile.subgroup_size
     require(size is None or size.bit_count() == 1, f"subgroups of {size} lanes are claimed, which is no power of two")

@@ -91,10 +91,10 @@ class Device:
         self.dropped = self.residents.dropped
 
     def _probe(self) -> None:
-        """Ask the port for the facts of the device."""
-        profile, self.target = self.port.probe(), self.port.target()
+        """Ask the port for the facts of the device. `stated` are those that it gave, `profile` those to rely on."""
+        self.stated, self.target = self.port.probe(), self.port.target()
         self.profile = replace(
-            _with_spelled_features(profile, self.target),
+            _with_spelled_features(self.stated, self.target),
             shares_host_memory=self.port.shares_host_memory,
             workgroups_are_loops=self.target.groups is Groups.LOOPS,
         )

@@ -108,7 +108,7 @@ class BackendContract(ABC):
         with self.backend() as backend:
             if isinstance(backend, EngineBackend):
                 with backend.session() as device:
-                    assert list(contradictions(device.profile, device.target)) == []
+                    assert list(contradictions(device.stated, device.target)) == []
 
     def test_each_claim_is_used(self) -> None:
         """What is claimed gives the right result; what is denied gives it too, or is refused."""
