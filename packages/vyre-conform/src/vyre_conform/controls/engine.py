@@ -23,7 +23,7 @@ from vyre_driver.legalization.context import Context
 from vyre_driver.legalization.lowered import Lowered
 from vyre_driver.legalization.target import Groups, Target
 from vyre_driver.testing.fake_port import FakeEvent, FakeMemory, FakeModule, FakePort
-from vyre_driver.testing.target import generous_target
+from vyre_driver.testing.target import generous_profile, generous_target
 from vyre_foundation.dtype import bool_, f32, f64, i32, i64, u8, u16, u32, u64
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.program import Program
@@ -89,7 +89,7 @@ def engine(target: Callable[[], Target], by: str = "vector", port: type[FakePort
     """The engine over a device that executes kernels with an evaluator."""
     if port.shares_host_memory:
         setattr(Device, "host_memory", _rubbish)  # noqa: B010 - for the type checker
-    return EngineBackend("mutant", lambda: port(EVALUATORS[by], spelled=target()))
+    return EngineBackend("mutant", lambda: port(EVALUATORS[by], generous_profile("mutant"), target()))
 
 
 def _rubbish(device: Device, size: int) -> npt.NDArray[np.uint8]:
