@@ -23,7 +23,7 @@ from vyre_driver.backend.results import (
     TimedDispatchResult,
     host_bytes,
 )
-from vyre_driver.device.profile import DeviceProfile
+from vyre_driver.device.profile import DeviceProfile, is_extent
 from vyre_driver.errors import InvalidInput, InvalidOutput, InvalidProgram
 from vyre_foundation.ir.program import Program
 from vyre_foundation.validate import facts as foundation
@@ -184,6 +184,18 @@ def _returning(kind: type[Any], *, or_none: bool = False) -> Callable[[FunctionT
     return around
 
 
+def _extent(method: FunctionType) -> FunctionType:
+    @wraps(method)
+    def checked(self: Any) -> object:
+        found = method(self)
+        if not is_extent(found):
+            fix = f"report it to the backend's authors: {method.__name__!r} returns three integers"
+            raise InvalidOutput(self.id(), f"{found!r} from {method.__name__!r}, expected three integers", fix=fix)
+        return found
+
+    return checked  # type: ignore[return-value]
+
+
 def _size_of_resource(resource: Resource) -> int:
     return resource.byte_len
 
@@ -214,5 +226,6 @@ _CHECKED: Mapping[str, Callable[[FunctionType], FunctionType]] = {
     "compile_native":            _returning(CompiledPipeline, or_none=True),
     "compile_native_shared":     _returning(CompiledPipeline, or_none=True),
     "device_profile":            _returning(DeviceProfile),
+    "max_workgroup_size":        _extent,
 }
 # fmt: on

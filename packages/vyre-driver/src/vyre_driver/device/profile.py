@@ -6,10 +6,12 @@ number that is unknown is None, never 0, so that no planner mistakes ignorance f
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from enum import Enum
 
 from vyre_driver.device.queue import Queue
+from vyre_driver.errors import InvalidOutput
 from vyre_foundation.markup import fragment, table
 
 Extent = tuple[int, int, int]
@@ -35,7 +37,7 @@ class DeviceProfile:
     a second. `workgroups_are_loops`: a worker runs the invocations of a workgroup as loops, whose code is the same for
     each size. `max_resident_invocations` are those that all compute units hold at the same time, fewer of a kernel that
     needs much. `queues` are the ways to run a launch, none where the backend does not say. The default of every field
-    is what a backend must say that knows nothing.
+    is what a backend must say that knows nothing. A field of another type than its own is an `InvalidOutput`.
     """
 
     backend: str
@@ -90,6 +92,17 @@ class DeviceProfile:
 
     queues: tuple[Queue, ...] = ()
 
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            kind, optional, _ = str(field.type).partition(" | None")
+            needed, holds = _KINDS[kind]
+            if not (holds(value) or (value is None and optional)):
+                needed += " or None" if optional else ""
+                fix = f"report it to the backend's authors: they give {field.name} {needed}"
+                got = f"a DeviceProfile whose {field.name} is {value!r}, expected {needed}"
+                raise InvalidOutput(str(self.backend), got, fix=fix)
+
     def __repr__(self) -> str:
         units = f", {self.compute_units} compute units" if self.compute_units else ""
         return f"<DeviceProfile of {self.backend!r}: {self.device or 'unnamed device'}{units}>"
@@ -115,6 +128,33 @@ class DeviceProfile:
     def identity(self) -> tuple[str, ...]:
         """What compiled code depends on: backend, device, vendor, driver and compiler."""
         return (self.backend, self.device, self.vendor, self.driver_version, self.compiler)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def is_extent(value: object) -> bool:
+    """Whether `value` is an `Extent`."""
+    return isinstance(value, tuple) and len(value) == 3 and all(map(_is_whole, value))
+
+
+def _are_queues(value: object) -> bool:
+    return isinstance(value, tuple) and all(isinstance(queue, Queue) for queue in value)
+
+
+# fmt: off
+_KINDS: Mapping[str, tuple[str, Callable[[object], bool]]] = {
+    "str":                 ("a string",              lambda value: isinstance(value, str)),
+    "bool":                ("True or False",         lambda value: isinstance(value, bool)),
+    "int":                 ("an integer",            _is_whole),
+    "float":               ("a number",              lambda value: isinstance(value, float) or _is_whole(value)),
+    "Extent":              ("three integers",        is_extent),
+    "DeviceTimingQuality": ("a DeviceTimingQuality", lambda value: isinstance(value, DeviceTimingQuality)),
+    "tuple[Queue, ...]":   ("a tuple of Queues",     _are_queues),
+}
+# fmt: on
+"""What each annotation of a field means, in words and as a check."""
 
 
 def _shown(value: object) -> str:

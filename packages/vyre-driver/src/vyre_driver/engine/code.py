@@ -27,7 +27,7 @@ from vyre_driver.backend.pipeline import PipelineCacheSnapshot
 from vyre_driver.device.profile import Extent
 from vyre_driver.engine.pending import Deadline
 from vyre_driver.engine.port import DevicePort, OpenPort, SourceUnit
-from vyre_driver.errors import BackendError, KernelCompileFailed, UnsupportedFeature
+from vyre_driver.errors import BackendError, InvalidOutput, KernelCompileFailed, UnsupportedFeature
 from vyre_driver.legalization.lowered import Lowered
 from vyre_driver.observe.metrics import Counters
 from vyre_driver.pipeline.artifact import Artifact
@@ -119,7 +119,7 @@ class CodeCache:
         if code is None:
             self._disk.begin(identity)
             try:
-                code = CompiledCode(key, executable, self._port.compile(unit, queue))
+                code = CompiledCode(key, executable, self._compiled(unit, queue, identity))
             except BaseException:
                 self._disk.end(identity)
                 raise
@@ -127,6 +127,14 @@ class CodeCache:
                 self._unsaved[key] = Unsaved(identity, unit.text, time.perf_counter_ns() - started)
         self._memory.put(key, code)
         return code
+
+    def _compiled(self, unit: SourceUnit, queue: int, identity: PipelineCacheIdentity) -> Any:
+        """What the port makes of a unit, which is a module."""
+        module = self._port.compile(unit, queue)
+        if module is None:
+            fix = "report it to the backend's authors: 'compile' returns the module that 'launch' is given"
+            raise InvalidOutput(identity.device.backend, "None from 'compile', expected a module", fix=fix)
+        return module
 
     def _guarded(
         self,
@@ -174,7 +182,7 @@ class CodeCache:
             self._disk.begin(identity)
         try:
             self._counters.compiles += 1
-            module = self._port.compile(unit, queue)
+            module = self._compiled(unit, queue, group[0])
         except BaseException as error:
             for identity in group:
                 self._disk.end(identity)

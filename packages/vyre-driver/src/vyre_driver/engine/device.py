@@ -13,13 +13,14 @@ import numpy as np
 
 from vyre_driver import engine, tune
 from vyre_driver.backend.config import DispatchConfig
+from vyre_driver.backend.received import require_kind
 from vyre_driver.codegen.joined import joined
 from vyre_driver.device.profile import DeviceProfile
 from vyre_driver.engine.code import CodeCache, CompiledCode, Emission
 from vyre_driver.engine.pending import Deadline, sweep
 from vyre_driver.engine.port import Allocation, DevicePort, OpenPort, SourceUnit
 from vyre_driver.engine.resident import Residents, next_generation
-from vyre_driver.errors import DeviceOutOfMemory
+from vyre_driver.errors import DeviceOutOfMemory, InvalidOutput
 from vyre_driver.legalization.lowered import Lowered
 from vyre_driver.legalization.target import Groups, Target
 from vyre_driver.observe.metrics import Counters
@@ -60,7 +61,8 @@ class Device:
 
     No reference cycle leads through it: a backend that is dropped gives everything back at once. `reclaim` gives back
     cached memory; it is called when the device is full. `store` holds code for later processes,
-    `open_port` opens the device in another one, for a compiler that is not trusted in this.
+    `open_port` opens the device in another one, for a compiler that is not trusted in this. What the port returns is
+    checked where nothing is warm, and errors name the `backend`.
     """
 
     def __init__(
@@ -71,8 +73,10 @@ class Device:
         store: DiskStore | None = None,
         open_port: OpenPort | None = None,
         others: list[None] | None = None,
+        backend: str = "",
     ) -> None:
         self.port, self.counters = port, counters
+        self._backend = backend or type(port).__name__
         self.others: list[None] = [] if others is None else others
         self.generation = next_generation()
         self._known = known = DeviceSignatureTable(store)
@@ -92,7 +96,8 @@ class Device:
 
     def _probe(self) -> None:
         """Ask the port for the facts of the device. `stated` are those that it gave, `profile` those to rely on."""
-        self.stated, self.target = self.port.probe(), self.port.target()
+        self.stated = require_kind(self._backend, self.port.probe(), DeviceProfile, "probe")
+        self.target = require_kind(self._backend, self.port.target(), Target, "target")
         self.profile = replace(
             _with_spelled_features(self.stated, self.target),
             shares_host_memory=self.port.shares_host_memory,
@@ -195,7 +200,7 @@ class Device:
             while not self.port.show(lowered):
                 self._probe()
                 lowered = self._lowered(facts, config, deadline)
-            return lowered, engine.lowering.emitted(self.port, lowered, deadline)
+            return lowered, self._emitted(lowered, deadline)
 
     def _lowered(self, facts: Facts, config: DispatchConfig, deadline: Deadline | None) -> Lowered:
         target = self._target_of(facts, config)
@@ -210,7 +215,14 @@ class Device:
             while not self.port.show(unit := joined(parts)):
                 self._probe()
                 parts = [self._lowered(facts, config, deadline) for facts in programs]
-            return parts, engine.lowering.emitted(self.port, unit, deadline)
+            return parts, self._emitted(unit, deadline)
+
+    def _emitted(self, lowered: Lowered, deadline: Deadline | None) -> SourceUnit:
+        unit = require_kind(self._backend, engine.lowering.emitted(self.port, lowered, deadline), SourceUnit, "emit")
+        if len(unit.kernels) != len(lowered.kernels):
+            got = f"{len(unit.kernels)} names of kernels from 'emit', expected {len(lowered.kernels)}"
+            raise InvalidOutput(self._backend, got, fix="report it to the backend's authors: each kernel has a name")
+        return unit
 
     def side_by_side(self, code: CompiledCode) -> int:
         """The workgroups of each kernel that are certain to run at the same time."""

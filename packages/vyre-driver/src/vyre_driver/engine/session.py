@@ -9,11 +9,13 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from vyre_driver.backend.config import DispatchConfig
+from vyre_driver.backend.received import require_kind
 from vyre_driver.engine.device import Device
 from vyre_driver.engine.pending import PAUSE, Deadline, keep
+from vyre_driver.engine.port import DevicePort
 from vyre_driver.errors import BackendError, DeviceLost, DispatchFailed, StaleHandle
 from vyre_driver.pipeline.store import shared_store
 
@@ -306,7 +308,9 @@ class Session:
         return self.device
 
     def _open(self) -> Device:
-        port, this = self._open_port(), weakref.ref(self)
+        opened = require_kind(self.backend, self._open_port(), DevicePort, "open_port")  # type: ignore[type-abstract]
+        port: DevicePort[Any, Any, Any] = opened
+        this = weakref.ref(self)
 
         def reclaim() -> None:
             session = this()
@@ -314,7 +318,7 @@ class Session:
                 session._reclaim()
 
         try:
-            return Device(port, self._counters, reclaim, shared_store(), self._open_port, self.others)
+            return Device(port, self._counters, reclaim, shared_store(), self._open_port, self.others, self.backend)
         except BaseException:
             port.close()
             raise
