@@ -1,9 +1,17 @@
 """The worked examples run as they stand on their pages."""
 
 import re
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+
+from vyre_driver import emit_aot_target
+from vyre_driver.testing.fake_port import FakePort
+from vyre_driver.testing.registration import registered
+from vyre_driver.testing.target import generous_profile
+from vyre_driver.testing.witnesses import doubling
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -56,3 +64,16 @@ def test_the_example_of_elementary_functions_prints_what_the_page_shows(capsys):
         (example,) = BLOCK.findall(text)
         exec(compile(example, "example", "exec"), {})
         assert capsys.readouterr().out.strip() == shown.strip()
+
+
+def test_the_module_that_emits_ahead_of_time_is_complete(monkeypatch):
+    page = (ROOT / "docs/backends.md").read_text("utf-8").partition("### Ahead-of-time compilation")[2]
+    port = ModuleType("vyre_driver_mine.port")
+    port.MinePort = lambda: FakePort(lambda plan, memory: None, generous_profile("mine"))
+    monkeypatch.setitem(sys.modules, "vyre_driver_mine", ModuleType("vyre_driver_mine"))
+    monkeypatch.setitem(sys.modules, "vyre_driver_mine.port", port)
+    scope: dict[str, object] = {}
+    exec(compile(BLOCK.search(page)[1], "backends.md", "exec"), scope)
+    with registered(scope["registration"]):
+        for target in ("mine-source", "mine-binary"):
+            assert emit_aot_target(target, doubling().program)
