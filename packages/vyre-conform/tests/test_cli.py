@@ -112,7 +112,10 @@ def test_backends_that_are_left_out_are_said(command: str, install: Callable[...
             "Fix: name the entry point as the backend"
         ),
         "backend 'absent' is not available: there is no device. Fix: plug one in",
-        ("backend 'raises' is not available: its probe raised SystemExit: 3. Fix: report it to the backend's authors"),
+        (
+            "backend 'raises' is not available: its probe raised SystemExit: 3. "
+            "Fix: report it to the authors of acme-raises"
+        ),
         "backend 'spread' starts a cluster. Fix: name it, --backend spread",
     ]
     assert "works" in result.output

@@ -40,7 +40,7 @@ class Evaluation(Enum):
 EVALUATORS = MappingProxyType({Evaluation.VECTOR: vector.evaluate, Evaluation.SCALAR: scalar.evaluate})
 
 
-class ReferenceBackend(HostMemoryBackend, contract=1):
+class ReferenceBackend(HostMemoryBackend, contract=1, checked=False):
     """Evaluates programs on the host.
 
     It emits nothing and has no device, so it claims no device's mechanism; its resident memory is the host's. Every
@@ -105,6 +105,8 @@ class ReferenceBackend(HostMemoryBackend, contract=1):
 
 class ReferencePipeline(CompiledPipeline):
     """A program with its persistent memory. Dispatches of one pipeline run one after another."""
+
+    checked = False
 
     def __init__(self, backend: ReferenceBackend, program: Program, config: DispatchConfig) -> None:
         self._backend, self._program, self._config = backend, program, config
