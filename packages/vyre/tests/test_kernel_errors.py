@@ -119,29 +119,44 @@ def loop_without_limit(x: vy.Array[vy.u32, "n"]) -> vy.Array[vy.u32, "n"]:
 
 
 @case("""
-9: 'total' is known while the kernel is compiled, and line LINE changes it in a loop
-        total += x[k]
+9: 'count' is 0 before a loop, and line LINE changes it there
+        count += 1
         ^^^^^
-Fix: make it a variable of the program before, with a type, as in total = vy.f32(0)
+Fix: make it a variable of the program, with a type, as in count = vy.i32(0)
 """)
 def number_that_a_loop_changes(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
-    total = 0
+    count = 0
     for k in range(4):
-        total += x[k]
-    return total
+        count += 1
+    return x[count]
 
 
 @case("""
-9: 'total' is known while the kernel is compiled, and line LINE changes it in a loop
-        total += x[k]
-        ^^^^^
-Fix: make it a variable of the program before, with a type, as in total = vy.f32(0)
+14: 'place' is -1 before a loop, and line LINE changes it there
+    return x[place]
+             ^^^^^
+Fix: make it a variable of the program, with a type, as in place = vy.i32(-1)
 """)
-def float_that_a_loop_changes(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
-    total = 0.0
+def number_of_another_type(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    place = -1
     for k in range(4):
-        total += x[k]
-    return total
+        if x[k] > 0:
+            place = k
+    return x[place]
+
+
+@case("""
+12: 'low' is inf before a loop, and line LINE changes it there
+    return low
+           ^^^
+Fix: make it a variable of the program, with a type, as in low = vy.f32(float("inf"))
+""")
+def float_that_a_loop_replaces(x: vy.Array[vy.u32, "n"]) -> vy.Array[vy.f32, "n"]:
+    low = float("inf")
+    for k in range(4):
+        if x[k] > 0:
+            low = 2.5
+    return low
 
 
 @case("""
@@ -192,15 +207,16 @@ def name_of_a_loop(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
 
 
 @case("""
-12: 'last' is known while the kernel is compiled, and line LINE changes it in a loop
+12: 'last' is None before a loop, and line LINE changes it there
     return last
            ^^^^
-Fix: make it a variable of the program, with a type, as in last = vy.f32(0)
+Fix: give it a number before the loop, with a type, as in last = vy.f32(0)
 """)
-def number_that_a_loop_replaces(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
-    last = 0.0
+def nothing_that_a_loop_replaces(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    last = None
     for k in range(len(x)):
-        last = x[k]
+        if x[k] > 0:
+            last = x[k]
     return last
 
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-SEEDS = 60
+SEEDS = 90
 
 
 class Wrapping(int):
@@ -29,14 +29,17 @@ class Writer:
 
     def __init__(self, seed: int) -> None:
         self.random, self.lines, self.fresh = random.Random(seed), [], 0
+        self.plain = ["e"]  # names that begin as numbers without a type
 
     def body(self) -> str:
         self.line(1, "c = a ^ b")
         self.line(1, f"d = vy.u32({self.random.randrange(9)})")
-        names = ["a", "b", "c", "d"]
+        self.line(1, f"e = {self.random.randrange(9)}")
+        self.line(1, f"f = {self.random.random() < 0.5}")
+        names = ["a", "b", "c", "d", "e"]
         for _ in range(5):
             self.statement(1, names, depth=3, loop="")
-        self.line(1, "return a ^ b * 3 ^ c * 5 ^ d * 7")
+        self.line(1, "return (a if f else b) ^ b * 3 ^ c * 5 ^ d * 7 ^ (a ^ e)")
         return "\n".join(self.lines)
 
     def line(self, indent: int, text: str) -> None:
@@ -49,18 +52,24 @@ class Writer:
     def value(self, names: list[str], depth: int = 2) -> str:
         chosen = self.random.random()
         if depth == 0 or chosen < 0.3:
-            return self.random.choice(names)
+            return self.typed(names)
         if chosen < 0.4:
-            return f"({self.random.choice(names)} if {self.condition(names, 1)} else {self.random.randrange(9)})"
+            return f"({self.typed(names)} if {self.condition(names, 1)} else {self.random.randrange(9)})"
         left, right = self.value(names, depth - 1), self.value(names, depth - 1)
         if self.random.random() < 0.3:
             right = str(self.random.randrange(1, 9))
         return f"({left} {self.random.choice('+-*&|^')} {right})"
 
+    def typed(self, names: list[str]) -> str:
+        name = self.random.choice(names)
+        return f"(a ^ {name})" if name in self.plain else name
+
     def condition(self, names: list[str], depth: int = 2) -> str:
         if depth and self.random.random() < 0.4:
             word = self.random.choice(["and", "or"])
             return f"({self.condition(names, depth - 1)} {word} not {self.condition(names, depth - 1)})"
+        if self.random.random() < 0.15:
+            return self.random.choice(["f", "(not f)"])
         sign = self.random.choice(["<", "<=", "==", "!=", ">"])
         return f"({self.value(names, 1)} & 7 {sign} {self.random.randrange(1, 8)})"
 
@@ -72,7 +81,7 @@ class Writer:
 
     def statement(self, indent: int, names: list[str], depth: int, loop: str) -> bool:
         """Write one statement; whether none may follow it."""
-        choices = ["set", "set", "set", "add", "swap"]
+        choices = ["set", "set", "set", "add", "swap", "change", "flag", "plain"]
         if depth:
             choices += ["if", "if", "both", "range", "while", "unroll", "return"]
         if loop == "range":
@@ -81,6 +90,16 @@ class Writer:
         target = self.random.choice("abcd")
         if kind == "set":
             self.line(indent, f"{target} = {self.value(names)}")
+        elif kind == "change":
+            known = [name for name in self.plain if name in names]
+            self.line(indent, f"{self.random.choice(known)} = {self.value(names)}")
+        elif kind == "flag":
+            self.line(indent, f"f = {self.random.choice([self.condition(names), 'True', 'False', 'not f'])}")
+        elif kind == "plain":
+            made = self.name()
+            self.line(indent, f"{made} = {self.random.randrange(9)}")
+            self.plain.append(made)
+            names.append(made)
         elif kind == "add":
             self.line(indent, f"{target} += {self.value(names)}")
         elif kind == "swap":

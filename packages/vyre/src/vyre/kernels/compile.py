@@ -10,6 +10,7 @@ import numpy as np
 
 from vyre.kernels.aggregates import StructType
 from vyre.kernels.annotations import ArrayType, KernelSignature, Parameter, Role, ScalarType
+from vyre.kernels.expressions import VariableNeeded
 from vyre.kernels.frame import Frame, Hints
 from vyre.kernels.source import FunctionSource
 from vyre.kernels.statements import KernelReader
@@ -23,7 +24,7 @@ from vyre_foundation.ir.shapes import LAUNCH_SHAPE, Axis
 
 WORKGROUP_SIZES: Sequence[int | tuple[int, ...]] = (64, 64, (16, 16), (8, 8, 4))
 """The size of a workgroup on x, y and z by the number of axes of the launch, where the kernel states none."""
-MAX_READINGS = 64
+MAX_READINGS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,9 @@ def compile_kernel(source: FunctionSource, signature: KernelSignature, options: 
         reading = _Reading(source, signature, options, known)
         try:
             compiled = reading.read_kernel()
+        except VariableNeeded as needed:
+            known = reading.known_with(needed)
+            continue
         except RecursionError:
             message = "an expression, or a chain of device functions, is nested too deep"
             raise source.error(source.tree, message, "give parts of it names, or write a loop") from None
@@ -114,6 +118,7 @@ class _Reading:
             raise source.error(source.tree, error.message, error.fix) from None
         self.builder.line = source.file, source.tree.lineno
         self.results: list[KernelResult] = []
+        self.found = Hints()
 
     def read_kernel(self) -> CompiledKernel | None:
         """The program; None if another reading is needed."""
@@ -132,6 +137,7 @@ class _Reading:
         }
         frame = Frame(self.source, names, True)
         reader = KernelReader(builder, frame, builder.shape, self.known)
+        self.found = reader.found
         reader.results = [declared[name] for name in result_names(self.source, signature)]
         reader.buffer_names |= {*self.types, LAUNCH_SHAPE}
         if self.known.is_guarded:
@@ -158,6 +164,15 @@ class _Reading:
             self.shape,
             {n: t.element.dtype for n, t in self.arrays.items() if isinstance(t.element, StructType)},
         )
+
+    def known_with(self, needed: VariableNeeded) -> Hints:
+        """What the next reading knows where this one has found a variable that a loop needs.
+
+        What is known of later branches and loops is left out: the variable may change what they are.
+        """
+        merged = self.known.merged | self.found.merged
+        earlier = {(block, name): types for (block, name), types in merged.items() if block <= needed.block}
+        return Hints(earlier | {needed.key: needed.types}, self.known.is_guarded)
 
     def _require_lengths(self) -> None:
         """Refuse an axis whose length follows from no input, where its name stands."""

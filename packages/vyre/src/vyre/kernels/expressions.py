@@ -20,6 +20,7 @@ from vyre.kernels import intrinsics
 from vyre.kernels.aggregates import (
     COMPONENTS,
     StructType,
+    Structure,
     StructValue,
     Variables,
     Vector,
@@ -30,7 +31,18 @@ from vyre.kernels.aggregates import (
 )
 from vyre.kernels.frame import Frame, Hints
 from vyre.kernels.source import assigned_names
-from vyre.kernels.values import ElementPart, KernelArray, Merged, Number, NumberChoice, Unbound, is_runtime
+from vyre.kernels.values import (
+    Carried,
+    ElementPart,
+    KernelArray,
+    Merged,
+    Number,
+    NumberChoice,
+    Unbound,
+    is_runtime,
+    public_name,
+    typed_text,
+)
 from vyre_foundation.build import Mutable, ProgramBuilder, Value, constant, select
 from vyre_foundation.build.arguments import number, shown
 from vyre_foundation.dtype import DType, bool_, u32
@@ -112,6 +124,16 @@ class IterationLeft(Exception):
         self.word = word
 
 
+class VariableNeeded(Exception):
+    """A name of the program needs a variable before a loop: the kernel must be read again.
+
+    The name, the loop's number among the branches and loops, and the types of the variable.
+    """
+
+    def __init__(self, block: int, name: str, structure: Structure | None, dtypes: tuple[DType, ...]) -> None:
+        self.block, self.key, self.types = block, (block, name), (structure, dtypes)
+
+
 class ExpressionReader(ABC):
     """Reads expressions, one method for each kind of node."""
 
@@ -153,7 +175,7 @@ class ExpressionReader(ABC):
                 r"\.cast\((\w+)\)", r".cast(vy.\1)", error.fix
             )  # a kernel sees the types through the front door
             raise self.frame.source.error(node, error.message, fix) from error
-        except (IterationLeft, RecursionError):
+        except (IterationLeft, VariableNeeded, RecursionError):
             raise
         except Exception as error:
             message = f"{type(error).__name__} while the kernel is compiled: {error}"
@@ -310,7 +332,17 @@ class ExpressionReader(ABC):
             self.refuse(node, found.message, found.fix)
         if isinstance(found, Merged):
             return self._merged(found, node)
+        if isinstance(found, Carried):
+            return self._carried(found, node)
         return found
+
+    def _carried(self, found: Carried, node: ast.AST) -> object:
+        """The value before the loop of a name that the loop may change; what is no number has none in the loop."""
+        if not all(map(_has_type_or_number, disassemble(found.before)[1])):
+            unbound = found.unbound()
+            self.refuse(node, unbound.message, unbound.fix)
+        found.is_read = True
+        return found.before
 
     def current(self, x: Any) -> Any:
         """A thing with the values that its variables have at this point of the program."""
@@ -342,9 +374,13 @@ class ExpressionReader(ABC):
         if not all(isinstance(x, (Value, Mutable, NumberChoice)) or number(x) is not None for x in values):
             message = f"the branches of the `if` at line {line} give {name} values that are no numbers"
             self.refuse(node, message, "give it numbers and values of the program")
+        plain = [number(x) for x in values if not isinstance(x, NumberChoice)]
+        if not dtypes and plain and all(isinstance(x, bool) for x in plain):
+            dtypes = {bool_}
         if not dtypes:
             message = f"the branches of the `if` at line {line} give {name} values that have no type"
-            self.refuse(node, message, "give them one, as in vy.u32(1)")
+            typed = typed_text(plain[0]) if plain and plain[0] is not None else "vy.i32(1)"
+            self.refuse(node, message, f"give them one, as in {typed}")
         (dtype,) = dtypes
         for x in values:
             if not isinstance(x, Mutable):
@@ -416,6 +452,18 @@ class ExpressionReader(ABC):
                 part.set(value)
         else:
             self.frame.names[name] = x
+            if name in self.frame.carried:
+                self._carry(self.frame.carried[name], x)
+
+    def _carry(self, carried: Carried, x: object) -> None:
+        """Note what a loop gives a name: the kernel is read again if the value before can have the type of that."""
+        carried.is_changed = True
+        (structure, before), (other, after) = disassemble(carried.before), disassemble(x)
+        if structure != other:
+            return
+        dtypes = tuple(dtype for pair in zip(before, after, strict=True) if (dtype := _common_type(*pair)) is not None)
+        if len(dtypes) == len(before) > 0:
+            raise VariableNeeded(carried.block, carried.name, structure, dtypes)
 
     # ── operators ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -927,6 +975,8 @@ class ExpressionReader(ABC):
         targets = assigned_names([generator.target for generator in generators])
         names = self.frame.names
         before = {name: names[name] for name in targets if name in names}
+        carried = self.frame.carried
+        self.frame.carried = {name: x for name, x in carried.items() if name not in targets}
         found: list[object] = []
 
         def run(level: int) -> None:
@@ -942,6 +992,7 @@ class ExpressionReader(ABC):
                     run(level + 1)
 
         run(0)
+        self.frame.carried = carried
         for name in targets:
             names.pop(name, None)
         names.update(before)
@@ -1041,9 +1092,36 @@ def _kind(x: object) -> str:
     return "a vector" if isinstance(x, Vector) else "a tuple" if isinstance(x, tuple) else shown(x)
 
 
-def public_name(dtype: DType) -> str:
-    """The name of a type in `vyre`."""
-    return "bool_" if dtype is bool_ else dtype.name
+def _has_type_or_number(x: object) -> bool:
+    return isinstance(x, (Value, NumberChoice)) or number(x) is not None
+
+
+def _common_type(before: object, after: object) -> DType | None:
+    """The type of a variable that begins with a value or a number and gets another, if there is one."""
+    if not _has_type_or_number(before) or not _has_type_or_number(after):
+        return None
+    if isinstance(before, Value):
+        return before.dtype
+    if not isinstance(after, Value):
+        return bool_ if isinstance(number(before), bool) and isinstance(number(after), bool) else None
+    return after.dtype if _fits(before, after.dtype) else None
+
+
+def _fits(x: Any, dtype: DType) -> bool:
+    """Whether a number, or each of those of a choice, is a value of a type."""
+    if isinstance(x, NumberChoice):
+        return _fits(x.if_true, dtype) and _fits(x.if_false, dtype)
+    plain = number(x)
+    if isinstance(plain, bool) or dtype is bool_:
+        return isinstance(plain, bool) and dtype is bool_
+    if isinstance(plain, float):
+        return dtype.is_float
+    assert plain is not None
+    try:
+        constant(dtype, plain)
+    except VyreError:
+        return False
+    return True
 
 
 def _described(node: ast.AST) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from vyre.kernels.aggregates import Structure
 from vyre.kernels.annotations import closure_of
 from vyre.kernels.source import FunctionSource, assigned_names, changed_paths
+from vyre.kernels.values import Carried
 from vyre_foundation.build import Mutable
 from vyre_foundation.dtype import DType
 
@@ -22,6 +23,8 @@ class OpenLoop:
     is_unrolled: bool
     depth: int
     """How many branches and loops of the program are open around its body."""
+    carried: dict[str, Carried] = field(default_factory=dict)
+    """`Frame.carried` outside of it."""
 
 
 @dataclass(slots=True)
@@ -45,6 +48,8 @@ class Frame:
     """The structures and vectors of the caller, by the names of the parameters."""
     result: DType | None = None
     """The type of what a device function returns, where its annotation says it."""
+    carried: dict[str, Carried] = field(default_factory=dict)
+    """The names that the open loops of the program may change, and that have no variable before these."""
     flags: list[Mutable] = field(default_factory=list)
     """For each loop around the statement that a `return` of a device function leaves, whether it did."""
 
@@ -60,6 +65,6 @@ class Hints:
     """What a first reading of a kernel found out, for the next one."""
 
     merged: dict[tuple[int, str], tuple[Structure | None, tuple[DType, ...]]] = field(default_factory=dict)
-    """Names that need a variable before a branch, by the number of the branch, with their types."""
+    """Names that need a variable before a branch or a loop, by its number, with their types."""
     is_guarded: bool = False
     """Whether invocations beyond the shape must end at once, because they would have effects."""

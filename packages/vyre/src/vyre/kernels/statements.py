@@ -13,6 +13,7 @@ from vyre.kernels import calls, intrinsics
 from vyre.kernels.aggregates import (
     COMPONENTS,
     StructType,
+    Structure,
     StructValue,
     Variables,
     Vector,
@@ -24,11 +25,20 @@ from vyre.kernels.aggregates import (
 )
 from vyre.kernels.annotations import annotations_of
 from vyre.kernels.device import DeviceFunction
-from vyre.kernels.expressions import ExpressionReader, IterationLeft, public_name
+from vyre.kernels.expressions import ExpressionReader, IterationLeft
 from vyre.kernels.frame import Frame, OpenLoop
 from vyre.kernels.source import assigned_names, has_return, is_unnamed, leaves_iteration, path_of
-from vyre.kernels.values import ElementPart, KernelArray, Merged, NumberChoice, Unbound, is_runtime
-from vyre_foundation.build import Mutable, Value
+from vyre.kernels.values import (
+    Carried,
+    ElementPart,
+    KernelArray,
+    Merged,
+    NumberChoice,
+    Unbound,
+    is_runtime,
+    public_name,
+)
+from vyre_foundation.build import Mutable, Value, constant
 from vyre_foundation.build.arguments import number
 from vyre_foundation.dtype import DType, bool_
 from vyre_foundation.errors import BuildError
@@ -174,7 +184,7 @@ class KernelReader(ExpressionReader):
         thing = variables.thing() if isinstance(variables, Variables) else self.eval(_loaded(root))
         changed = self._with_part(thing, names, x, target)
         if not isinstance(variables, Variables):
-            self.frame.names[root.id] = changed
+            self.bind(root.id, changed, target)
             return
         _, old = disassemble(thing)
         _, new = disassemble(changed)
@@ -339,7 +349,10 @@ class KernelReader(ExpressionReader):
         with self.at(node):
             condition = self.test(node.test)
         if isinstance(condition, bool):
-            return self.block(node.body if condition else node.orelse, is_tail=is_tail and not rest), False
+            chosen = node.body if condition else node.orelse
+            if not self.frame.is_kernel and has_return(chosen):  # it may return in a branch of the program
+                return self.block([*chosen, *rest], is_tail=is_tail), True
+            return self.block(chosen, is_tail=is_tail and not rest), False
         takes_rest = is_rest or (not self.frame.is_kernel and has_return([node]))
         then, orelse = list(node.body), list(node.orelse)
         if takes_rest:  # a device function that returns early does the rest in the other branch
@@ -386,9 +399,20 @@ class KernelReader(ExpressionReader):
                     self.frame.passed[name] = names[name]
         for (block, name), (structure, dtypes) in self.known.merged.items():
             if block == self.blocks and not isinstance(names.get(name), (Mutable, Variables)):
-                variables = tuple(self.builder.var(0, dtype, name=_stem(name)) for dtype in dtypes)
+                first = self._first_values(names.get(name), structure, dtypes, statements[0])
+                variables = tuple(self.builder.var(x, name=_stem(name)) for x in first)
                 names[name] = variables[0] if structure is None else Variables(structure, variables)
         return self.blocks
+
+    def _first_values(
+        self, before: object, structure: Structure | None, dtypes: Sequence[DType], node: ast.AST
+    ) -> list[Value]:
+        """What a variable begins with: what its name stands for, or zeros if each path gives it another value."""
+        own, leaves = disassemble(before.before if isinstance(before, Carried) else before)
+        is_same = own == structure and len(leaves) == len(dtypes)
+        if is_same and all(isinstance(x, (Value, NumberChoice)) or number(x) is not None for x in leaves):
+            return [self.value(x, dtype, node) for x, dtype in zip(leaves, dtypes, strict=True)]
+        return [constant(dtype, 0) for dtype in dtypes]
 
     def _merge(
         self, node: ast.If, block: int, outer: Names, live: Sequence[Names], assigned: Mapping[str, ast.AST]
@@ -415,6 +439,8 @@ class KernelReader(ExpressionReader):
                 outer[name] = after[0]
             elif any(isinstance(x, Unbound) for x in after):
                 outer[name] = next(x for x in after if isinstance(x, Unbound))
+            elif carried := [x for x in after if isinstance(x, Carried)]:
+                outer[name] = carried[0].unbound()
             else:
                 outer[name] = Merged(block, name, tuple(after), node)
 
@@ -487,39 +513,42 @@ class KernelReader(ExpressionReader):
         block = self._enter([s for s in statements if isinstance(s, ast.stmt)])
         if counter is not _NONE:
             outer[skip] = counter
-        self.frame.names = dict(outer)
+        self.frame.names = names = dict(outer)
+        self.frame.loops.append(OpenLoop(False, self.depth, self.frame.carried))
+        self.frame.carried = dict(self.frame.carried)
         for name, where in assigned_names(statements).items():
-            if name in outer and not isinstance(outer[name], (Mutable, Variables)) and name != skip:
-                self.frame.names[name] = self._changed_in_a_loop(name, outer[name], where)
-        self.frame.loops.append(OpenLoop(False, self.depth))
+            before = outer.get(name, _NONE)
+            if name == skip or before is _NONE or isinstance(before, (Mutable, Variables, Unbound, Carried)):
+                continue
+            names[name] = self.frame.carried[name] = Carried(block, name, before, self.frame.source.line_of(where))
         return outer, block
 
-    def _changed_in_a_loop(self, name: str, before: object, where: ast.AST) -> Unbound:
-        """What a name stands for that a loop of the program changes, and that has no type before it."""
-        line = self.frame.source.line_of(where)
-        message = f"{name!r} is known while the kernel is compiled, and line {line} changes it in a loop"
-        typed = "vy.f32(0)" if isinstance(before, float) else "vy.u32(0)"
-        return Unbound(message, f"make it a variable of the program, with a type, as in {name} = {typed}")
-
     def _end_loop(self, outer: Names, block: int, statements: Sequence[ast.AST], node: ast.stmt) -> None:
-        self.frame.loops.pop()
+        carried, self.frame.carried = self.frame.carried, self.frame.loops.pop().carried
         self.depth -= 1
         after, self.frame.names = self.frame.names, outer
         for name, where in assigned_names(statements).items():
             before = outer.get(name, _NONE)
-            if isinstance(before, (Mutable, Variables)) or after.get(name) is before:
+            if isinstance(before, (Mutable, Variables)):
                 continue
-            if isinstance(after.get(name), Unbound) and before is not _NONE:
-                continue  # nothing was assigned: the statement is in a branch that is not compiled
+            known = carried.get(name)
+            if known is not None and known.block == block:
+                if known.is_changed and known.is_read:
+                    unbound = known.unbound()
+                    self.refuse(where, unbound.message, unbound.fix)
+                if not known.is_changed and after[name] is known:
+                    continue
+                outer[name] = known.unbound()
+                continue
+            if before is not _NONE and after.get(name) is before:
+                continue
             line = self.frame.source.line_of(where)
             message = f"{name!r} may have no value here: the loop that gives it one at line {line} may not run"
             fix = f"give {name!r} a value before the loop, with a type, as in {name} = vy.u32(0)"
             if isinstance(node, ast.For) and where is node.target:
-                before = _NONE
                 message = f"{name!r} has no value behind the loop that it counts, at line {line}"
                 fix = f"give another name a value before the loop, and assign to it there, as in last = {name}"
-            is_known = before is not _NONE and not isinstance(before, Unbound)
-            outer[name] = self._changed_in_a_loop(name, before, where) if is_known else Unbound(message, fix)
+            outer[name] = Unbound(message, fix)
         result = after.get("return", _NONE)
         if self.frame.flags and result is not _NONE and not isinstance(outer.get("return"), (Mutable, Variables)):
             outer["return"] = Merged(block, "return", (result,), node)
@@ -545,6 +574,8 @@ class KernelReader(ExpressionReader):
         elif isinstance(ranged, tuple):
             self._count(node, ranged)
         self.frame.flags.pop()
+        if "return" not in self.frame.names:  # each is in a branch that is not compiled
+            return self.block(rest, is_tail=is_tail)
         if self.frame.flags:  # the loop around it is left too
             with self.builder.if_(flag.get()):
                 self.frame.flags[-1].set(True)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from vyre.kernels.aggregates import FieldType, StructType, StructValue, VectorType
 from vyre_foundation.build import Array, Value, constant, select
+from vyre_foundation.build.arguments import number, shown
 from vyre_foundation.build.memory import AxisLength
-from vyre_foundation.dtype import DType, bool_
+from vyre_foundation.dtype import DType, bool_, f32, i32, i64
 
 if TYPE_CHECKING:
     import ast
@@ -114,6 +116,45 @@ class Merged:
     node: ast.AST
 
 
+@dataclass(slots=True, eq=False)
+class Carried:
+    """Marks a name that a loop of the program may change, and that has no variable before it.
+
+    It stands for what the name stood for `before`. Once the loop gives the name a value that has a type, the compiler
+    reads the kernel again, with a variable before the loop.
+    """
+
+    block: int
+    name: str
+    before: object
+    line: int
+    """That of the first assignment in the loop."""
+    is_read: bool = False
+    is_changed: bool = False
+
+    def unbound(self) -> Unbound:
+        """What the name stands for where the loop has changed it."""
+        message = f"{self.name!r} is {shown(self.before)} before a loop, and line {self.line} changes it there"
+        fix = f"give it a number before the loop, with a type, as in {self.name} = vy.f32(0)"
+        plain = number(self.before)
+        if plain is not None:
+            fix = f"make it a variable of the program, with a type, as in {self.name} = {typed_text(plain)}"
+        return Unbound(message, fix)
+
+
+def public_name(dtype: DType) -> str:
+    """The name of a type in `vyre`."""
+    return "bool_" if dtype is bool_ else dtype.name
+
+
+def typed_text(x: Number, dtype: DType | None = None) -> str:
+    """How a number is written with a type: the given one, or one that holds it."""
+    if dtype is None:
+        dtype = bool_ if isinstance(x, bool) else f32 if isinstance(x, float) else i32 if -(2**31) <= x < 2**31 else i64
+    text = repr(x) if math.isfinite(x) else f'float("{x}")'
+    return f"vy.{public_name(dtype)}({text})"
+
+
 def is_runtime(x: object) -> bool:
     """Whether an object is, or holds, what is known only when the program runs."""
     if isinstance(x, (Value, NumberChoice, KernelArray, ElementPart)):
@@ -127,4 +168,7 @@ def is_runtime(x: object) -> bool:
     return False
 
 
-__all__ = ["ElementPart", "KernelArray", "Merged", "Number", "NumberChoice", "Unbound", "is_runtime"]
+__all__ = [
+    "Carried", "ElementPart", "KernelArray", "Merged", "Number", "NumberChoice", "Unbound", "is_runtime", "public_name",
+    "typed_text",
+]  # fmt: skip
