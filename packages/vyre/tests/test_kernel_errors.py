@@ -119,6 +119,26 @@ def loop_without_limit(x: vy.Array[vy.u32, "n"]) -> vy.Array[vy.u32, "n"]:
 
 
 @case("""
+5: 'out' is a result, and an assignment to the name stores nothing in it
+    out = x[vy.index()] * 2
+    ^^^
+Fix: assign to an element, as in out[vy.index()] = x, or use another name
+""")
+def result_that_is_renamed(x: vy.Array[vy.f32, "n"], out: vy.Out[vy.f32, "n"]) -> None:
+    out = x[vy.index()] * 2
+
+
+@case("""
+54: nothing is stored in the result 'out'
+def result_without_a_store(x: vy.Array[vy.f32, "n"], out: vy.Out[vy.f32, "n"]) -> None:
+                                                     ^^^^^^^^^^^^^^^^^^^^^^^^
+Fix: store its elements, as in out[vy.index()] = x, or leave the parameter out
+""")
+def result_without_a_store(x: vy.Array[vy.f32, "n"], out: vy.Out[vy.f32, "n"]) -> None:
+    x = x[vy.index()]
+
+
+@case("""
 9: 'count' is 0 before a loop, and line LINE changes it there
         count += 1
         ^^^^^

@@ -21,6 +21,8 @@ from vyre_foundation.dtype import DType
 from vyre_foundation.errors import BuildError
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.shapes import LAUNCH_SHAPE, Axis
+from vyre_foundation.ir.stmt import Atomic, Store
+from vyre_foundation.ir.walk import statements
 
 WORKGROUP_SIZES: Sequence[int | tuple[int, ...]] = (64, 64, (16, 16), (8, 8, 4))
 """The size of a workgroup on x, y and z by the number of axes of the launch, where the kernel states none."""
@@ -154,6 +156,7 @@ class _Reading:
         builder.line = self.source.file, self.source.tree.lineno
         compiled = builder.build_unchecked()
         compiled.validate()
+        self._require_stores(compiled)
         return CompiledKernel(
             self.source.tree.name,
             compiled,
@@ -237,6 +240,15 @@ class _Reading:
         if not ends:
             fix = "return a value there too, or write `return`, which leaves the element 0"
             raise self.source.error(tree.body[-1], "the kernel may end without returning a value", fix)
+
+    def _require_stores(self, compiled: Program) -> None:
+        """Refuse a result in which nothing is stored, where its parameter stands."""
+        changed = {s.buffer.name for s in statements(compiled.body) if isinstance(s, (Store, Atomic))}
+        for parameter in self.source.tree.args.args:
+            name = parameter.arg
+            if name in self.arrays and self.arrays[name].role is Role.OUT and name not in changed:
+                fix = f"store its elements, as in {name}[vy.index()] = x, or leave the parameter out"
+                raise self.source.error(parameter, f"nothing is stored in the result {name!r}", fix)
 
     def _require_shape_of_use(self, uses: Sequence[tuple[KernelArray, ast.AST]]) -> None:
         """Refuse the shape of the first result where what has the places of the launch is arrays of other shapes.

@@ -438,6 +438,9 @@ class ExpressionReader(ABC):
     def bind(self, name: str, x: object, node: ast.AST) -> None:
         """Give a name a value."""
         variable = self.frame.names.get(name)
+        if isinstance(variable, KernelArray) and not isinstance(x, KernelArray) and variable.is_result:
+            fix = f"assign to an element, as in {name}[vy.index()] = x, or use another name"
+            self.refuse(node, f"{name!r} is a result, and an assignment to the name stores nothing in it", fix)
         if isinstance(variable, Mutable):
             if not isinstance(x, (Value, NumberChoice)) and number(x) is None:
                 what = f"{name!r} is a variable of {variable.dtype}"

@@ -12,6 +12,7 @@ from vyre_foundation.build import Array, Value, constant, select
 from vyre_foundation.build.arguments import number, shown
 from vyre_foundation.build.memory import AxisLength
 from vyre_foundation.dtype import DType, bool_, f32, i32, i64
+from vyre_foundation.ir.buffer import Access
 
 if TYPE_CHECKING:
     import ast
@@ -69,6 +70,11 @@ class KernelArray:
     def dtype(self) -> DType | StructType | VectorType:
         """The type of the elements."""
         return self.array.dtype if self.element is None else self.element
+
+    @property
+    def is_result(self) -> bool:
+        """Whether the launch gives its elements to the caller."""
+        return self.array.decl.memory.is_host_visible and self.array.decl.access is not Access.READ
 
     @property
     def size(self) -> int | Value:
