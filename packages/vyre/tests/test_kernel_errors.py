@@ -119,6 +119,80 @@ def loop_without_limit(x: vy.Array[vy.u32, "n"]) -> vy.Array[vy.u32, "n"]:
 
 
 @case("""
+14: the unsigned difference that clamp gets is never negative: it wraps
+    return x[vy.clamp(vy.index() - 1, 0, len(x) - 1)]
+             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+Fix: convert before the subtraction, as in vy.i32(x) - 1, or write it without, as in vy.max(x, 1) - 1
+""")
+def clamped_difference(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    return x[vy.clamp(vy.index() - 1, 0, len(x) - 1)]
+
+
+@case("""
+14: the unsigned difference that max gets is never negative: it wraps
+    return x[max(0, vy.index() - 1)]
+             ^^^^^^^^^^^^^^^^^^^^^^
+Fix: convert before the subtraction, as in vy.i32(x) - 1, or write it without, as in vy.max(x, 1) - 1
+""")
+def greatest_of_a_difference(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    return x[max(0, vy.index() - 1)]
+
+
+@case("""
+14: the unsigned difference that abs gets is never negative: it wraps
+    return x[abs(vy.index() - 3)]
+             ^^^^^^^^^^^^^^^^^^^
+Fix: convert before the subtraction, as in vy.i32(x) - 1, or write it without, as in vy.max(x, 1) - 1
+""")
+def magnitude_of_a_difference(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    return x[abs(vy.index() - 3)]
+
+
+@case("""
+8: a value of u32 is never negative, so the comparison with -1 is constant
+    if parent[vy.index()] == -1:
+       ^^^^^^^^^^^^^^^^^^^^^^^^
+Fix: write what it wraps to, 0xffffffff, or convert the operands with .cast(vy.i32)
+""")
+def unsigned_sentinel(parent: vy.Array[vy.u32, "n"]) -> vy.Array[vy.u32, "n"]:
+    if parent[vy.index()] == -1:
+        return 0
+    return 1
+
+
+@case("""
+9: an element of an object of Python is changed
+        found[0] = x[1]
+        ^^^^^^^^
+Fix: use a private array, as in vy.private(vy.f32, 3)
+""")
+def list_that_a_branch_changes(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    found = [x[0]]
+    if x[vy.index()] > 0:
+        found[0] = x[1]
+    return found[0]
+
+
+@vy.func
+def append(found, x):
+    found.append(x)
+    return x
+
+
+@case("""
+5: found.append(…) changes an object of Python, whatever the condition of the program is
+    found.append(x)
+    ^^^^^^^^^^^^^^^
+Fix: assign a new one, as in found = [*found, x]
+""")
+def list_that_a_function_changes_in_a_branch(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    found = [x[0]]
+    if x[vy.index()] > 0:
+        append(found, x[1])
+    return found[-1]
+
+
+@case("""
 5: 'out' is a result, and an assignment to the name stores nothing in it
     out = x[vy.index()] * 2
     ^^^
@@ -218,7 +292,7 @@ def name_of_one_branch(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
 12: 'y' may have no value here: the loop that gives it one at line LINE may not run
     return y
            ^
-Fix: give 'y' a value before the loop, with a type, as in y = vy.u32(0)
+Fix: give 'y' a value before the loop, with a type, as in y = vy.f32(0)
 """)
 def name_of_a_loop(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
     for k in range(len(x)):
@@ -820,7 +894,7 @@ CALLS = [
     ((1, ONES, PAIRS), {"backend": "cpu"}, ("backend: got a name that the kernel has no parameter of, expected one of "
      "a, x, y. Fix: name it before the call: product.on(…)(…)")),
     ((1, ONES, PAIRS), {"x": 1}, "x: got two, expected one value. Fix: pass it once"),
-    ((1, ONES, PAIRS, 4), {}, "arguments: got 4, expected at most 3 arguments. Fix: pass a, x, y"),
+    ((1, ONES, PAIRS, 4), {}, "arguments: got 4, expected at most 3 inputs, or all 3 parameters. Fix: pass a, x, y"),
 ]  # fmt: skip
 
 

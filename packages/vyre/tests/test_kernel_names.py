@@ -193,12 +193,43 @@ def return_in_a_loop_that_is_not_read(x, i):
     return x[i]
 
 
+def downwards(x, i):
+    s = 0
+    for k in range(len(x) - 1, -1, -1):
+        s = s * 3 + x[k]
+    return s
+
+
+def downwards_by_two(x, i):
+    s = 0
+    for k in range(i, 0, -2):
+        s = s * 3 + x[k] + k
+    return s
+
+
+def downwards_to_a_value(x, i):
+    s = 0
+    for k in range(len(x), i, -3):
+        s = s * 3 + k
+    return s
+
+
+def list_that_is_changed(x, i):
+    found = [x[0], x[1]]
+    found[0] = found[1] + x[i]
+    found[1] += 5
+    for k in (2, 3):
+        found.append(x[k])
+    return found[0] + found[1] * 10 + found[3] * 100
+
+
 FUNCTIONS = [
     place_of_the_greatest, number_before_a_branch, number_before_branches, number_before_nested_branches,
     flag_that_a_loop_sets, flag_before_a_break, flag_before_a_continue, flag_that_begins_true, flag_in_a_branch,
     flag_in_the_condition, sum_from_nothing, nested_loops, loop_in_an_unrolled_loop, number_that_is_used_again,
     branch_that_is_not_read, several_kinds, comprehension_of_the_same_name, loop_that_may_return,
-    early_return_under_a_known_condition, unrolled_return_under_a_known_condition, return_in_a_loop_that_is_not_read,
+    downwards, downwards_by_two, downwards_to_a_value, list_that_is_changed, early_return_under_a_known_condition,
+    unrolled_return_under_a_known_condition, return_in_a_loop_that_is_not_read,
 ]  # fmt: skip
 
 
@@ -213,6 +244,45 @@ def test_a_name_means_what_it_means_in_python(function, monkeypatch: pytest.Monk
     found = run.on("reference")(np.array(DATA, np.uint32)).tolist()
     monkeypatch.setattr(vy, "bounded", lambda condition, _: condition)
     assert found == [function(DATA, i) for i in range(len(DATA))]
+
+
+@pytest.mark.parametrize("dtype", [vy.u32, vy.i32, vy.i64], ids=str)
+def test_a_loop_downwards_counts_in_the_type_of_its_start(dtype: vy.DType) -> None:
+    @vy.kernel
+    def run(x: vy.Array[dtype, "n"]) -> vy.Array[dtype, "n"]:
+        s = 0
+        for k in range(x[vy.index()], -1, -2):
+            s = s * 3 + k
+        return s
+
+    starts = np.array([0, 1, 6, 7] if dtype is vy.u32 else [-5, -1, 0, 1, 6, 7], dtype.numpy)
+    expected = []
+    for start in starts.tolist():
+        s = 0
+        for k in range(start, -1, -2):
+            s = s * 3 + k
+        expected.append(s)
+    assert run.on("reference")(starts).tolist() == expected
+
+
+def test_a_loop_downwards_over_no_elements_does_not_run() -> None:
+    @vy.kernel(shape=1)
+    def run(x: vy.Array[vy.u32, "n"], out: vy.Out[vy.u32, 1]) -> None:
+        s = vy.u32(7)
+        for k in range(len(x) - 1, -1, -1):
+            s += x[k]
+        out[0] = s
+
+    assert run.on("reference")(np.zeros(0, np.uint32)).tolist() == [7]
+
+
+def test_a_mask_may_be_negative() -> None:
+    @vy.kernel
+    def aligned(x: vy.Array[vy.u64, "n"]) -> vy.Array[vy.u64, "n"]:
+        return x[vy.index()] & ~15
+
+    x = np.array([0, 15, 16, 2**64 - 1], np.uint64)
+    assert aligned.on("reference")(x).tolist() == [0, 0, 16, 2**64 - 16]
 
 
 def test_a_float_without_a_type_takes_that_of_what_it_gets() -> None:

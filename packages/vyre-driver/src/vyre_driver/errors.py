@@ -204,7 +204,7 @@ class Trapped(BackendError):
     """
 
     number = 1011
-    remedy = "correct the input that the trap's tag names"
+    remedy = "correct what the trap's tag names: the input, or the limit of the loop"
 
     def __init__(
         self,

@@ -22,6 +22,7 @@ from vyre.kernels.expressions import OTHER_NAMES, ArrayAtomic, ExpressionReader,
 from vyre.kernels.values import KernelArray, NumberChoice, is_runtime
 from vyre_foundation.build import Array, Value
 from vyre_foundation.build.arguments import dtype_of, number
+from vyre_foundation.build.composed import clamp
 from vyre_foundation.dtype import DType, bool_, u32
 from vyre_foundation.ir.stmt import SubgroupOp
 
@@ -82,9 +83,8 @@ def _declare(reader: ExpressionReader, node: ast.Call, given: Given, declare: Ca
         fix = "declare it before the branch or the loop"
         reader.refuse(node, "an array is declared in a branch or a loop of the program", fix)
     if not lengths or not all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) and n > 0 for n in lengths):
-        reader.refuse(
-            node, "the lengths of the axes are positive integers, known before", "write vy.private(vy.f32, 8)"
-        )
+        fix = f"write {ast.unparse(node.func)}({ast.unparse(node.args[0])}, 8)"
+        reader.refuse(node, "the lengths of the axes are positive integers, known before", fix)
     stem = reader.assigned or "local"
     unit, shape = dtype, tuple(map(int, lengths))
     element: StructType | VectorType | None = None
@@ -175,7 +175,10 @@ def _sum(reader: ExpressionReader, node: ast.Call, given: Given) -> object:
 
 def _extreme(name: str) -> Handler:
     def handler(reader: ExpressionReader, node: ast.Call, given: Given) -> object:
-        operands = reader.unify(_elements(reader, node, given[0]) if len(given) == 1 else given, node)
+        numbers = _elements(reader, node, given[0]) if len(given) == 1 else given
+        if name == "max":
+            reader.require_sign(numbers, node, name)
+        operands = reader.unify(numbers, node)
         if operands[0].dtype.is_float:
             fix = f"write vy.{name}, which gives the other operand for a NaN"
             reader.refuse(node, f"the result of Python's {name} depends on the order of its operands for a NaN", fix)
@@ -206,6 +209,7 @@ def _len(reader: ExpressionReader, node: ast.Call, given: Given) -> object:
 
 
 def _abs(reader: ExpressionReader, node: ast.Call, given: Given) -> object:
+    reader.require_sign(given, node, "abs")
     return abs(reader.value(given[0], None, node))
 
 
@@ -250,6 +254,8 @@ _STRUCTURAL = (zip, enumerate, reversed, list, tuple, dict)
 """Functions of Python that arrange objects, whatever these are."""
 
 
+_OF_NEGATIVE = (overloads.max, ops.max, clamp)
+"""Functions of vyre that replace negative numbers, if the other of their first two arguments is 0."""
 _CHANGING = frozenset(
     "add append clear difference_update discard extend insert intersection_update pop popitem remove reverse setdefault"
     " sort symmetric_difference_update update".split()
@@ -269,9 +275,11 @@ def call(reader: ExpressionReader, callee: Any, node: ast.Call) -> object:
     handler = INTRINSICS.get(callee) if _is_hashable(callee) else None
     if handler is not None:
         return handler(reader, node, _in_order(reader, callee, node, positional, named))
-    if not is_runtime(positional) and not is_runtime(named):
-        if reader.is_conditional:
-            _refuse_change(reader, callee, node)
+    changed = getattr(callee, "__self__", None)
+    is_change = isinstance(changed, (list, dict, set, bytearray)) and getattr(callee, "__name__", "") in _CHANGING
+    if is_change and not reader.may_change(changed):
+        _refuse_change(reader, callee, node)
+    if is_change or (not is_runtime(positional) and not is_runtime(named)):
         return callee(*positional, **named)
     handler = BUILTINS.get(callee) if _is_hashable(callee) else None
     if handler is not None and (not named or callee is print):
@@ -295,18 +303,14 @@ def call(reader: ExpressionReader, callee: Any, node: ast.Call) -> object:
     reader.refuse(node, f"{name}(…) is a function of Python, which cannot compute with values of the program", fix)
 
 
-def _refuse_change(reader: ExpressionReader, callee: Any, node: ast.Call) -> None:
+def _refuse_change(reader: ExpressionReader, callee: Any, node: ast.Call) -> NoReturn:
     """Refuse a method that changes an object of Python: that happens once, while the kernel is compiled."""
-    changed, name = getattr(callee, "__self__", None), getattr(callee, "__name__", "")
-    if isinstance(changed, (list, dict, set, bytearray)) and name in _CHANGING:
-        of = (
-            node.func.value.id
-            if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name)
-            else "found"
-        )
-        message = f"{ast.unparse(node.func)}(…) changes an object of Python, whatever the condition of the program is"
-        new = {dict: f"{{**{of}, key: x}}", set: f"{{*{of}, x}}"}.get(type(changed), f"[*{of}, x]")
-        reader.refuse(node, message, f"assign a new one, as in {of} = {new}")
+    is_named = isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name)
+    of = node.func.value.id if is_named else "found"  # type: ignore[attr-defined]
+    message = f"{ast.unparse(node.func)}(…) changes an object of Python, whatever the condition of the program is"
+    kinds: Mapping[type, str] = {dict: f"{{**{of}, key: x}}", set: f"{{*{of}, x}}"}
+    new = kinds.get(type(callee.__self__), f"[*{of}, x]")
+    reader.refuse(node, message, f"assign a new one, as in {of} = {new}")
 
 
 def _refuse_kernel(reader: ExpressionReader, callee: HostCallable, node: ast.Call) -> NoReturn:
@@ -374,6 +378,8 @@ def _vyre_function(
             )
             for n in range(size)
         )
+    if callee in _OF_NEGATIVE:
+        reader.require_sign(positional[:2], node, callee.__name__)
     dtypes = [x.dtype for x in (*positional, *named.values()) if isinstance(x, Value) and x.dtype is not bool_]
     dtype = dtypes[0] if dtypes else bool_
 

@@ -48,7 +48,7 @@ from vyre_foundation.build.arguments import number, shown
 from vyre_foundation.dtype import DType, bool_, u32
 from vyre_foundation.errors import VyreError
 from vyre_foundation.ir.buffer import Memory
-from vyre_foundation.ir.expr import Id, IdKind, Literal
+from vyre_foundation.ir.expr import Apply, Id, IdKind, Literal
 
 _BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -273,6 +273,12 @@ class ExpressionReader(ABC):
         fix = f"write an integer, or convert the value, as in vy.f32({written})"
         self.refuse(node, f"got the float {found!r} beside a value of {dtype}", fix)
 
+    def require_sign(self, operands: Sequence[Any], node: ast.AST, name: str) -> None:
+        """Refuse what replaces a negative number by another, for an unsigned difference, which wraps."""
+        if any(map(_is_difference, operands)) and all(_is_difference(x) or number(x) == 0 for x in operands):
+            fix = "convert before the subtraction, as in vy.i32(x) - 1, or write it without, as in vy.max(x, 1) - 1"
+            self.refuse(node, f"the unsigned difference that {name} gets is never negative: it wraps", fix)
+
     @contextmanager
     def under_condition(
         self, place: str = "an operand that is evaluated under a condition", fix: str = "write an `if` statement"
@@ -306,6 +312,14 @@ class ExpressionReader(ABC):
         """Whether the function that is being read may not come here, or come here several times."""
         is_operand = bool(self.conditions) and self.conditions[-1].frames == len(self.frames)
         return is_operand or self.depth > self.frame.depth
+
+    def may_change(self, x: object) -> bool:
+        """Whether an object of Python may be changed here: it is then, while the kernel is compiled, and only once.
+
+        A function that is called under a condition may change what it has made, not what its callers hold.
+        """
+        held = (y for frame in self.frames[:-1] for y in frame.names.values())
+        return not self.is_conditional and (self.depth == 0 or not any(y is x for y in held))
 
     # ── names and literals ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -491,6 +505,8 @@ class ExpressionReader(ABC):
             return self._power(x, y, node)
         if isinstance(op, (ast.Add, ast.Sub)) and _is_unsigned(x) and type(y) is int and y < 0:
             return (operator.sub if isinstance(op, ast.Add) else operator.add)(x, self.value(-y, x.dtype, node))
+        if isinstance(op, (ast.BitAnd, ast.BitOr, ast.BitXor)):
+            x, y = _wrapped_mask(x, y), _wrapped_mask(y, x)
         left, right = self.unify((x, y), node)
         if left.dtype is not right.dtype:
             self._refuse_mixed(left, right, node)
@@ -498,7 +514,7 @@ class ExpressionReader(ABC):
 
     def _refuse_mixed(self, left: Value, right: Value, node: ast.AST) -> NoReturn:
         """Refuse operands of two types, and name a conversion: to the float, or to the wider type."""
-        narrow, wide = sorted((left, right), key=lambda x: (x.dtype.is_float, x.dtype.size))
+        narrow, wide = sorted((left, right), key=lambda x: (x.dtype.is_float, x.dtype.size, x.dtype.is_signed))
         parts = (node.left, node.right) if isinstance(node, ast.BinOp) else (None, getattr(node, "value", None))
         part = parts[0] if narrow is left else parts[1]
         written = "…" if part is None else ast.unparse(part)
@@ -640,6 +656,8 @@ class ExpressionReader(ABC):
             x, y, op = y, x, _SWAPPED.get(op, op)
         if _is_unsigned(x) and type(y) is int and (y < 0 or (y == 0 and op in (ast.GtE, ast.Lt))):
             fix = "compare before the subtraction, as in x > 0, or convert the operands with .cast(vy.i32)"
+            if y < 0:
+                fix = f"write what it wraps to, {hex(y % 2**x.dtype.bits)}, or convert the operands with .cast(vy.i32)"
             self.refuse(node, f"a value of {x.dtype} is never negative, so the comparison with {y} is constant", fix)
 
     def _IfExp(self, node: ast.IfExp) -> object:
@@ -1076,6 +1094,18 @@ def _is_same(a: int | Value, b: int | Value) -> bool:
     if isinstance(a, int) or isinstance(b, int):
         return isinstance(a, int) and isinstance(b, int) and a == b
     return a.expr is b.expr
+
+
+def _wrapped_mask(x: Any, beside: Any) -> Any:
+    """A negative number beside an unsigned value as the bits that it has, as in ``x & ~15``."""
+    if _is_unsigned(beside) and type(x) is int and -(1 << (beside.dtype.bits - 1)) <= x < 0:
+        return x % (1 << beside.dtype.bits)
+    return x
+
+
+def _is_difference(x: object) -> TypeGuard[Value]:
+    """Whether a value is an unsigned difference, which wraps where it would be negative."""
+    return _is_unsigned(x) and isinstance(x.expr, Apply) and x.expr.op.id == "sub"
 
 
 def _is_unsigned(x: object) -> TypeGuard[Value]:

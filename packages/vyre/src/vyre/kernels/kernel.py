@@ -218,8 +218,12 @@ class KernelLauncher(HostCallable):
         parameters = self._compiled.parameters
         order = [p.name for p in parameters] if len(given) == len(parameters) else self._names
         if len(given) > len(order):
-            needed = f"at most {len(parameters)} arguments"
-            raise InvalidLaunch("arguments", needed=needed, got=str(len(given)), fix=f"pass {', '.join(self._names)}")
+            needed = f"at most {len(self._names)} inputs, or all {len(parameters)} parameters"
+            inputs = ", ".join(self._names) or "nothing"
+            fix = f"pass {inputs}"
+            if len(parameters) > len(self._names):
+                fix += " in order, and results by name; or all parameters in order"
+            raise InvalidLaunch("arguments", needed=needed, got=str(len(given)), fix=fix)
         found = dict(zip(order, given, strict=False))
         known = [p.name for p in parameters]
         for name, value in named.items():

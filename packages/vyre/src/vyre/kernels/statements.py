@@ -36,9 +36,9 @@ from vyre.kernels.values import (
     NumberChoice,
     Unbound,
     is_runtime,
-    public_name,
+    typed_text,
 )
-from vyre_foundation.build import Mutable, Value, constant
+from vyre_foundation.build import Mutable, Value, constant, select
 from vyre_foundation.build.arguments import number
 from vyre_foundation.dtype import DType, bool_
 from vyre_foundation.errors import BuildError
@@ -154,14 +154,12 @@ class KernelReader(ExpressionReader):
                 old = self.load(container, indices, target)
                 self.store(container, indices, self.binary(node.op, old, self.eval(node.value), node), target)
                 return False
-            self.refuse(
-                target,
-                "an element of an object of Python is changed",
-                "use a private array, as in vy.private(vy.f32, 3)",
-            )
+            at = self._item(container, target)
+            container[at] = self.binary(node.op, container[at], self.eval(node.value), node)
+            return False
         before = self.frame.names.get(target.id) if isinstance(target, ast.Name) else None
         if isinstance(before, Unbound) and isinstance(operand := self.eval(node.value), Value):
-            typed = f"{ast.unparse(target)} = vy.{public_name(operand.dtype)}(0)"
+            typed = f"{ast.unparse(target)} = {typed_text(0, operand.dtype)}"
             self.refuse(target, before.message, f"make it a variable of the program before, with a type, as in {typed}")
         old = self.eval(_loaded(target))
         self.assign(target, self.binary(node.op, old, self.eval(node.value), node))
@@ -230,17 +228,22 @@ class KernelReader(ExpressionReader):
             self.store_place(place, x, target)
         elif isinstance(target, ast.Subscript):
             container = self.eval(target.value)
-            if not isinstance(container, KernelArray):
-                self.refuse(
-                    target,
-                    "an element of an object of Python is changed",
-                    "use a private array, as in vy.private(vy.f32, 3)",
-                )
-            self.store(container, self.indices(container, target), x, target)
+            if isinstance(container, KernelArray):
+                self.store(container, self.indices(container, target), x, target)
+            else:
+                container[self._item(container, target)] = x
         elif isinstance(target, ast.Attribute):
             self._assign_field(target, x)
         else:
             self.refuse(target, f"got {_word(target)} as a target", "assign to a name or to an element")
+
+    def _item(self, container: Any, target: ast.Subscript) -> object:
+        """The index or key of an element of a list or a dictionary that is changed while the kernel is compiled."""
+        at = self.eval(target.slice)
+        if not isinstance(container, (list, dict)) or is_runtime(at) or not self.may_change(container):
+            fix = "use a private array, as in vy.private(vy.f32, 3)"
+            self.refuse(target, "an element of an object of Python is changed", fix)
+        return at
 
     def _unpack(self, target: ast.Tuple | ast.List, x: Any) -> None:
         if isinstance(x, Value) and len(self.shape) == 1 and x.expr is Id(IdKind.GLOBAL_ID, 0):
@@ -457,6 +460,9 @@ class KernelReader(ExpressionReader):
     def _count(self, node: ast.For, ranged: tuple[Any, Any, int]) -> bool:
         """A loop of the program, which counts."""
         start, stop, step = ranged
+        highest = None
+        if step < 0:  # counted upwards, from the highest
+            highest, (start, stop, step) = start, (0, _iterations_downwards(*ranged), 1)
         if not isinstance(node.target, ast.Name):
             self.refuse(node.target, "the counter of a loop is one name", "write `for k in range(…)`")
         if is_unnamed(node.target):
@@ -467,7 +473,8 @@ class KernelReader(ExpressionReader):
             opened = self.builder.range(start, stop, step, name=_stem(node.target.id))
         with opened as counter:
             if not is_unnamed(node.target):
-                self.frame.names[node.target.id] = counter
+                down = None if highest is None else self.builder.let(highest - counter * -ranged[2])
+                self.frame.names[node.target.id] = counter if down is None else down
             self.block(node.body, is_tail=False)
         self._end_loop(outer, number_, changed, node)
         return False
@@ -489,9 +496,9 @@ class KernelReader(ExpressionReader):
                 fix = f"count from 0 upwards, as in range({count}), and compute the number in the loop"
                 self.refuse(node, message, fix)
             return range(start, stop, step)
-        if is_runtime(step) or type(step) is not int or step < 1:
-            fix = "count upwards, and compute the index in the loop"
-            self.refuse(node, "the step of a loop is a positive integer, known before", fix)
+        if is_runtime(step) or type(step) is not int or step == 0:
+            fix = "count with a step of 1, and compute the index in the loop"
+            self.refuse(node, "the step of a loop is an integer that is not 0, known before", fix)
         for bound in (start, stop):
             if isinstance(bound, Value):
                 if not bound.dtype.is_integer:
@@ -500,6 +507,8 @@ class KernelReader(ExpressionReader):
                 isinstance(bound, bool) or not isinstance(number(bound), int)
             ):
                 self.refuse(node, "a bound of range is no integer", "pass integers")
+        if step < 0 and isinstance(start, Value) and type(stop) is int and stop == -1:
+            return start, None, step
         if any(isinstance(bound, (Value, NumberChoice)) for bound in (start, stop)):
             start, stop = self.unify((start, stop), node)
         return start, stop, step
@@ -544,7 +553,9 @@ class KernelReader(ExpressionReader):
                 continue
             line = self.frame.source.line_of(where)
             message = f"{name!r} may have no value here: the loop that gives it one at line {line} may not run"
-            fix = f"give {name!r} a value before the loop, with a type, as in {name} = vy.u32(0)"
+            found = after.get(name)
+            typed = typed_text(0, found.dtype) if isinstance(found, Value) else "vy.u32(0)"
+            fix = f"give {name!r} a value before the loop, with a type, as in {name} = {typed}"
             if isinstance(node, ast.For) and where is node.target:
                 message = f"{name!r} has no value behind the loop that it counts, at line {line}"
                 fix = f"give another name a value before the loop, and assign to it there, as in last = {name}"
@@ -766,6 +777,28 @@ class KnownValue(ast.expr):
     def __init__(self, x: object) -> None:
         super().__init__()
         self.x = x
+
+
+def _iterations_downwards(start: Value, stop: Value | None, step: int) -> Value:
+    """How often ``range(start, stop, step)`` iterates, whose step is negative; None for a stop of -1.
+
+    An unsigned start that is one less than a length of 0 wraps, and so does their number, to 0.
+    """
+    if stop is None:
+        number_ = start + 1
+        if start.dtype.is_signed:
+            number_ = select(start < 0, 0, number_)
+        return _rounded_up(number_, -step)
+    number_ = select(start > stop, start - stop, 0)
+    return _rounded_up(number_, -step)
+
+
+def _rounded_up(number_: Value, step: int) -> Value:
+    """The quotient of an integer that is not negative and a step, rounded up."""
+    if step == 1:
+        return number_
+    rest = number_.cast(number_.dtype.unsigned)
+    return (rest // step + (rest % step != 0).cast(rest.dtype)).cast(number_.dtype)
 
 
 def _is_same_static(x: object, y: object) -> bool:
