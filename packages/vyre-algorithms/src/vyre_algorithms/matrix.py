@@ -55,6 +55,8 @@ BLOCKS_FROM = 32
 """Rows and columns of a product that lanes compute in blocks, which they read through the memory of the workgroup."""
 WIDE_FROM = 1 << 22
 """Elements of a product of which an invocation computes 8 × 8 in place of 4 × 4: enough workgroups are left."""
+NARROW = 8
+"""Columns of a product up to which an invocation computes a row."""
 TILE = 16
 GROUP = 64
 
@@ -107,7 +109,9 @@ def matmul(
         "b": broadcast(right, (*stack, k, n)).reshape(-1),
         "shape": words(m, k, n),
     }
-    if min(m, n) >= BLOCKS_FROM and has_lanes([left, right], backend):
+    if n <= min(m, NARROW):
+        found = _in_rows(given, kind, state, backend)
+    elif min(m, n) >= BLOCKS_FROM and has_lanes([left, right], backend):
         found = _in_blocks(given, kind, state, backend)
     else:
         found = _multiplied(given, kind, state, _tile(state, m, n, runs_loops([left, right], backend)), backend)
@@ -134,7 +138,7 @@ def _tile(state: DType, m: int, n: int, is_serial: bool) -> _Tile:
     narrow = 16 if state.size <= 4 else 8
     if is_serial and m >= STRIPS_FROM and n >= narrow:
         return _Tile(6, narrow, True)
-    return _Tile(8, 4 * narrow, False)
+    return _Tile(min(m, 8), 4 * narrow, False)
 
 
 def _multiplied(given: dict[str, Array], kind: DType, state: DType, tile: _Tile, backend: Backend) -> Array:
@@ -148,6 +152,14 @@ def _multiplied(given: dict[str, Array], kind: DType, state: DType, tile: _Tile,
         given = {**given, "b": strips_of_b}
     given = {**given, "slots": slots_beside(given["a"], number * m * n)}
     return launch(_product(kind, state, tile), given, (-(-m // tile.rows), strips, number), backend)["out"]
+
+
+def _in_rows(given: dict[str, Array], kind: DType, state: DType, backend: Backend) -> Array:
+    """The same of few columns, by invocations that each compute a row."""
+    m, k, n = given["shape"].tolist()
+    number = given["a"].size // (m * k)
+    given = {**given, "slots": slots_beside(given["a"], number * m * n)}
+    return launch(_rows(kind, state, n), given, (-(-m // GROUP), 1, number), backend)["out"]
 
 
 def _in_blocks(given: dict[str, Array], kind: DType, state: DType, backend: Backend) -> Array:
@@ -437,6 +449,29 @@ def _product(kind: DType, state: DType, tile: _Tile) -> Program:
         for row, total in enumerate(totals):
             with p.if_((top + row < m) & (left < n)):
                 out[(stack * m + top + row) * n + left] = total
+    return p.build()
+
+
+@lru_cache(maxsize=64)
+def _rows(kind: DType, state: DType, columns: int) -> Program:
+    """Rows of the product with few columns: an invocation computes one, and all read the same of the right matrix."""
+    with program("matmul_rows", GROUP) as p:
+        a, b, shape = p.read("a", kind), p.read("b", kind), p.uniform("shape", u32, 3)
+        p.read("slots", bool_)
+        out = p.write("out", state, LengthOf("slots"))
+        m, stack, row = p.let(shape[0]), p.workgroup_id(2), p.global_id(0)
+        rows = (p.num_workgroups(0) - 1) * GROUP + 1  # m is not less, as in `_product`
+        depth = p.let(least(shape[1], a.length // (p.num_workgroups(2) * rows)))
+        with p.if_(row < m):
+            place = p.let(stack * m + row)
+            totals = [p.var(0, state) for _ in range(columns)]
+            with p.range(0, depth) as k:
+                left = p.let(a[place * depth + k])
+                right = p.let((stack * depth + k) * columns)
+                for column, total in enumerate(totals):
+                    total.set(_added(state, total.get(), left, b[right + column]))
+            for column, total in enumerate(totals):
+                out[place * columns + column] = total
     return p.build()
 
 
