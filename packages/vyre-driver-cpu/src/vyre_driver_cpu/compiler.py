@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import re
 import threading
 from collections.abc import Callable, Sequence
@@ -21,6 +22,12 @@ LOCALLY = "; optimize: locally"
 and again: 730 ms for SHA-256, where the passes that are of use take 30."""
 
 
+_lock = threading.RLock()
+"""Held while LLVM works. A process is not forked meanwhile: nobody would release LLVM's own locks in the child."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
+
+
 class CompileFailed(Exception):
     """The compiler's refusal, in its own words."""
 
@@ -28,8 +35,9 @@ class CompileFailed(Exception):
 def compile_text(text: str, cpu: Cpu, level: int = LEVEL) -> bytes:
     """Optimized object code of a module, for a CPU; `CompileFailed` if the text is no LLVM IR."""
     try:
-        module = optimized(text, cpu, level)
-        return bytes(target_machine(cpu, level).emit_object(module))
+        with _lock:
+            module = optimized(text, cpu, level)
+            return bytes(target_machine(cpu, level).emit_object(module))
     except RuntimeError as error:
         raise CompileFailed(str(error)) from error
 
@@ -168,7 +176,8 @@ def _fenced(module: llvm.ModuleRef) -> llvm.ModuleRef:
 
 def assembly(text: str, cpu: Cpu) -> str:
     """What `compile_text` makes of a module, to read."""
-    return str(target_machine(cpu, LEVEL).emit_assembly(optimized(text, cpu)))
+    with _lock:
+        return str(target_machine(cpu, LEVEL).emit_assembly(optimized(text, cpu)))
 
 
 @cache
@@ -189,11 +198,11 @@ class LoadedCode:
     """Object code in memory, with the addresses of its functions. It is unloaded with the last reference to it."""
 
     def __init__(self, code: bytes, names: Sequence[str]) -> None:
-        builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
-        for name in names:
-            builder.export_symbol(name)
         try:
             with _lock:
+                builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+                for name in names:
+                    builder.export_symbol(name)
                 self._tracker = builder.link(_jit(), f"vyre_{next(_number)}")
         except RuntimeError as error:
             raise CompileFailed(str(error)) from error
@@ -208,7 +217,6 @@ class LoadedCode:
         return ctypes.PYFUNCTYPE(result, *types)(self.addresses[name])
 
 
-_lock = threading.Lock()
 _number = count()
 
 

@@ -44,7 +44,7 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
     """
 
     emitter_version = "cpu-36"
-    shares_host_memory = True
+    shares_host_memory = works_after_fork = True
     records, moves_code = True, True
     unlocked_queue = CALLER
 

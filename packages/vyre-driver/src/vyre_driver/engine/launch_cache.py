@@ -499,6 +499,16 @@ class LaunchCache:
             device.free(tuple(self._persistent.values()))
             self._persistent.clear()
 
+    def abandoned(self) -> object:
+        """Forget everything without freeing it, in a forked process, where it is the parent's: what it was."""
+        left = self.entries, self._ended, self._plans, self._over, self._backlog, dict(self._persistent or ())
+        self.entries, self._ended, self._plans, self._over, self._backlog = {}, deque(), {}, {}, None
+        self._added, self._bytes = 0, 0
+        if self._persistent:
+            self._persistent.clear()
+            self._poison = "its memory belongs to the process that this one was forked from"
+        return left
+
     def trim(self, device: Device, newest: CachedLaunch) -> None:
         """Keep the cache within its limits: drop the launches that were used least recently.
 

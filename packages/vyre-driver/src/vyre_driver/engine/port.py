@@ -97,6 +97,10 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
     shares_host_memory: bool = False
     """Whether `in_place` works: the device computes in host memory, wherever it lies."""
 
+    works_after_fork: bool = False
+    """Whether a forked process may open a device of its own, although its parent has one open. The engine calls nothing
+    of the parent's port there."""
+
     is_traced: bool = False
     """Whether launches are watched: what they take is then nothing to learn from."""
 

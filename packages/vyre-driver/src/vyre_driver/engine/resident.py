@@ -129,6 +129,11 @@ class Residents:
         weakref.finalize(resource, end).atexit = False
         return resource
 
+    def abandoned(self) -> object:
+        """Forget everything without freeing it, in a forked process, where it is the parent's: what it was."""
+        left, self._live = self._live, {}
+        return left
+
     def find(self, resource: object) -> Allocation:
         """The memory behind a handle."""
         if not isinstance(resource, Resource):

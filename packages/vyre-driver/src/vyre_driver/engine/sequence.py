@@ -397,6 +397,12 @@ class Sequences:
         """Free everything."""
         self._drop(device, list(self._entries))
 
+    def abandoned(self) -> object:
+        """Forget everything without freeing it, in a forked process, where it is the parent's: what it was."""
+        left = self._entries, self._templates
+        self._entries, self._templates = {}, {}
+        return left
+
     def _chosen(
         self, device: Device, prefix: Steps, repeated: Steps, times: int
     ) -> tuple[CachedSequence, QueueChoice | None]:

@@ -36,16 +36,18 @@ CLOSING = 2.0
 
 _sessions: weakref.WeakSet[Session] = weakref.WeakSet()
 _forked: set[str] = set()
-"""In a forked process: the backends whose device its parent had opened. The threads and locks of the runtime are not
-here, so nothing may be called, not even to give the device back: it is leaked."""
+"""In a forked process: the backends whose device its parent had opened, and whose runtime does not work here. Its
+threads and locks are not here, so nothing may be called, not even to give the device back: it is leaked."""
 
 
 def _after_fork() -> None:
     """In a new process: no device that is open belongs to it, and the threads that held locks do not exist here."""
     for session in tuple(_sessions):
         if session.device is not None:
-            _forked.add(session.backend)
-            keep((session.device, tuple(session.caches)))
+            if not session.device.port.works_after_fork:
+                _forked.add(session.backend)
+            caches = [cache.abandoned() for cache in tuple(session.caches)]
+            keep((session.device, session.device.residents.abandoned(), caches))
         session.device = None
         session.lock, session.is_busy, session.queued, session.others = threading.RLock(), False, [], []
 
@@ -72,6 +74,9 @@ class DeviceCache(Protocol):
 
     def release(self, device: Device) -> None:
         """Free everything."""
+
+    def abandoned(self) -> object:
+        """Forget everything without freeing it, in a forked process, where it is the parent's: what it was."""
 
 
 class Session:

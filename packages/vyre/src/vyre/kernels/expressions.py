@@ -32,9 +32,9 @@ from vyre.kernels.aggregates import (
 from vyre.kernels.frame import Frame, Hints
 from vyre.kernels.source import assigned_names
 from vyre.kernels.values import (
-    Carried,
     ElementPart,
     KernelArray,
+    LoopName,
     Merged,
     Number,
     NumberChoice,
@@ -346,11 +346,11 @@ class ExpressionReader(ABC):
             self.refuse(node, found.message, found.fix)
         if isinstance(found, Merged):
             return self._merged(found, node)
-        if isinstance(found, Carried):
+        if isinstance(found, LoopName):
             return self._carried(found, node)
         return found
 
-    def _carried(self, found: Carried, node: ast.AST) -> object:
+    def _carried(self, found: LoopName, node: ast.AST) -> object:
         """The value before the loop of a name that the loop may change; what is no number has none in the loop."""
         if not all(map(_has_type_or_number, disassemble(found.before)[1])):
             unbound = found.unbound()
@@ -472,7 +472,7 @@ class ExpressionReader(ABC):
             if name in self.frame.carried:
                 self._carry(self.frame.carried[name], x)
 
-    def _carry(self, carried: Carried, x: object) -> None:
+    def _carry(self, carried: LoopName, x: object) -> None:
         """Note what a loop gives a name: the kernel is read again if the value before can have the type of that."""
         carried.is_changed = True
         (structure, before), (other, after) = disassemble(carried.before), disassemble(x)

@@ -11,7 +11,7 @@ from typing import Any
 from vyre.kernels.aggregates import Structure
 from vyre.kernels.annotations import closure_of
 from vyre.kernels.source import FunctionSource, assigned_names, changed_paths
-from vyre.kernels.values import Carried
+from vyre.kernels.values import LoopName
 from vyre_foundation.build import Mutable
 from vyre_foundation.dtype import DType
 
@@ -23,7 +23,7 @@ class OpenLoop:
     is_unrolled: bool
     depth: int
     """How many branches and loops of the program are open around its body."""
-    carried: dict[str, Carried] = field(default_factory=dict)
+    carried: dict[str, LoopName] = field(default_factory=dict)
     """`Frame.carried` outside of it."""
 
 
@@ -48,7 +48,7 @@ class Frame:
     """The structures and vectors of the caller, by the names of the parameters."""
     result: DType | None = None
     """The type of what a device function returns, where its annotation says it."""
-    carried: dict[str, Carried] = field(default_factory=dict)
+    carried: dict[str, LoopName] = field(default_factory=dict)
     """The names that the open loops of the program may change, and that have no variable before these."""
     flags: list[Mutable] = field(default_factory=list)
     """For each loop around the statement that a `return` of a device function leaves, whether it did."""

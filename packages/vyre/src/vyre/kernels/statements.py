@@ -29,9 +29,9 @@ from vyre.kernels.expressions import ExpressionReader, IterationLeft
 from vyre.kernels.frame import Frame, OpenLoop
 from vyre.kernels.source import assigned_names, has_return, is_unnamed, leaves_iteration, path_of
 from vyre.kernels.values import (
-    Carried,
     ElementPart,
     KernelArray,
+    LoopName,
     Merged,
     NumberChoice,
     Unbound,
@@ -411,7 +411,7 @@ class KernelReader(ExpressionReader):
         self, before: object, structure: Structure | None, dtypes: Sequence[DType], node: ast.AST
     ) -> list[Value]:
         """What a variable begins with: what its name stands for, or zeros if each path gives it another value."""
-        own, leaves = disassemble(before.before if isinstance(before, Carried) else before)
+        own, leaves = disassemble(before.before if isinstance(before, LoopName) else before)
         is_same = own == structure and len(leaves) == len(dtypes)
         if is_same and all(isinstance(x, (Value, NumberChoice)) or number(x) is not None for x in leaves):
             return [self.value(x, dtype, node) for x, dtype in zip(leaves, dtypes, strict=True)]
@@ -442,7 +442,7 @@ class KernelReader(ExpressionReader):
                 outer[name] = after[0]
             elif any(isinstance(x, Unbound) for x in after):
                 outer[name] = next(x for x in after if isinstance(x, Unbound))
-            elif carried := [x for x in after if isinstance(x, Carried)]:
+            elif carried := [x for x in after if isinstance(x, LoopName)]:
                 outer[name] = carried[0].unbound()
             else:
                 outer[name] = Merged(block, name, tuple(after), node)
@@ -527,9 +527,9 @@ class KernelReader(ExpressionReader):
         self.frame.carried = dict(self.frame.carried)
         for name, where in assigned_names(statements).items():
             before = outer.get(name, _NONE)
-            if name == skip or before is _NONE or isinstance(before, (Mutable, Variables, Unbound, Carried)):
+            if name == skip or before is _NONE or isinstance(before, (Mutable, Variables, Unbound, LoopName)):
                 continue
-            names[name] = self.frame.carried[name] = Carried(block, name, before, self.frame.source.line_of(where))
+            names[name] = self.frame.carried[name] = LoopName(block, name, before, self.frame.source.line_of(where))
         return outer, block
 
     def _end_loop(self, outer: Names, block: int, statements: Sequence[ast.AST], node: ast.stmt) -> None:

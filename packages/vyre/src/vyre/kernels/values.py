@@ -123,7 +123,7 @@ class Merged:
 
 
 @dataclass(slots=True, eq=False)
-class Carried:
+class LoopName:
     """Marks a name that a loop of the program may change, and that has no variable before it.
 
     It stands for what the name stood for `before`. Once the loop gives the name a value that has a type, the compiler
@@ -175,6 +175,14 @@ def is_runtime(x: object) -> bool:
 
 
 __all__ = [
-    "Carried", "ElementPart", "KernelArray", "Merged", "Number", "NumberChoice", "Unbound", "is_runtime", "public_name",
+    "ElementPart",
+    "KernelArray",
+    "LoopName",
+    "Merged",
+    "Number",
+    "NumberChoice",
+    "Unbound",
+    "is_runtime",
+    "public_name",
     "typed_text",
 ]  # fmt: skip

@@ -1,0 +1,53 @@
+"""A process that is forked after the backend was used: the child opens a device of its own."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+SCRIPT = """
+import os, sys
+import numpy as np
+from vyre_driver import backend_for
+from vyre_driver.errors import StaleHandle
+from vyre_foundation.build import program
+from vyre_foundation.dtype import u32
+
+def adding(number):
+    with program("k", 64) as p:
+        x = p.read("x", u32)
+        p.write("out", u32, like=x)[p.global_id(0)] = x[p.global_id(0)] + number
+    return p.build()
+
+backend = backend_for("cpu")
+x = np.arange(1 << 20, dtype=np.uint32)  # for the threads of the pool
+
+def run(number):
+    return np.frombuffer(backend.dispatch(adding(number), [x])[0], np.uint32)
+
+pipeline = backend.compile_native(adding(5))
+resource = backend.allocate_resident(16)
+assert np.array_equal(run(1), x + 1)
+assert np.array_equal(np.frombuffer(pipeline.dispatch([x])[0], np.uint32), x + 5)
+child = os.fork()
+if child == 0:
+    assert np.array_equal(run(1), x + 1)  # what the parent has compiled
+    assert np.array_equal(run(2), x + 2)  # and what it has not
+    stale = 0
+    for use in (lambda: pipeline.dispatch([x]), lambda: backend.download_resident(resource)):
+        try:
+            use()
+        except StaleHandle:
+            stale += 1
+    sys.exit(0 if stale == 2 else 1)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+assert np.array_equal(run(3), x + 3)
+assert backend.download_resident(resource) is not None
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform does not fork")
+def test_a_forked_process() -> None:
+    run = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=120, check=False)
+    assert (run.returncode, run.stderr) == (0, "")
