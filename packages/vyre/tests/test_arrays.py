@@ -75,7 +75,21 @@ def test_every_type_comes_back_as_it_was(backend: vy.VyreBackend, name: str) -> 
 
 @pytest.mark.parametrize(
     "index",
-    [np.s_[1], np.s_[-1, 2], np.s_[1:], np.s_[:, 1], np.s_[::2, ::-1], np.s_[..., 3], np.s_[2:0:-1, 1:3], np.s_[3:, :]],
+    [
+        np.s_[1],
+        np.s_[-1, 2],
+        np.s_[1:],
+        np.s_[:, 1],
+        np.s_[::2, ::-1],
+        np.s_[..., 3],
+        np.s_[2:0:-1, 1:3],
+        np.s_[3:, :],
+        np.s_[None],
+        np.s_[:, None],
+        np.s_[None, 1, ..., None, 1:3],
+        np.s_[..., None],
+        np.s_[1, 2, None],
+    ],
 )
 def test_views_are_those_of_numpy(backend: vy.VyreBackend, index: Any) -> None:
     host = np.arange(12, dtype=np.uint16).reshape(3, 4)
@@ -434,6 +448,8 @@ def test_misuse_of_an_array_says_what_to_do() -> None:
         (lambda: array.__setitem__(0, np.zeros(2, np.uint32)), r"got one of uint32, \(2,\).*Fix: convert or reshape"),
         (lambda: array.__setitem__(0, np.ma.masked_array([1, 2, 3], [0, 0, 1])), "a masked array.*Fix: pass .filled"),
         (lambda: array[0, 0, 0], "Fix: pass one for each axis"),
+        (lambda: array[0, ..., None, 0, 0], "3 indices for the shape .*Fix: pass one for each axis"),
+        (lambda: array.__setitem__(np.ones(2, bool), 1), r"an array as an index.*Fix: call vyre\.scatter"),
         (lambda: array["x"], "Fix: use integers, slices"),
         (lambda: array.reshape(4), "a shape of 6 elements.*Fix"),
         (lambda: len(array[0, 0]), "Fix: use `.size`"),

@@ -152,6 +152,12 @@ def test_what_does_not_fit_is_refused() -> None:
         good.output("y", blur(good.input("x", vy.f32, (2, 3))))
     with pytest.raises(vy.VyreError, match=r"'x': got one of \(3, 2\), expected an array of the shape \(2, 3\)"):
         good.compile("reference").run(x=np.zeros((3, 2), np.float32))
+    with pytest.raises(vy.VyreError, match=r"got ndarray, expected a mapping of names to arrays.*run\(x=array\)"):
+        good.compile("reference").run(np.zeros((2, 3), np.float32))
+    with vy.graph("g") as resident:
+        resident.output("y", blur(resident.resident("x", vy.f32, (2, 3))))
+    with pytest.raises(vy.VyreError, match=r"'x': got one of \(3, 2\), expected an array of the shape \(2, 3\)"):
+        resident.compile("reference").run(x=vy.array(np.zeros((3, 2), np.float32), backend="reference"))
 
 
 @pytest.mark.parametrize("launch", [vy.run, vy.check, vy.profile, vy.explain, vy.graph("g").dispatch])

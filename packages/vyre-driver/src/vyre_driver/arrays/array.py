@@ -251,17 +251,23 @@ class DeviceArray(WithoutOperators, ResidentArray):
     # ── on the device ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def __getitem__(self, index: object) -> DeviceArray:
-        """A view: integers, slices and ``...`` as in NumPy."""
+        """A view: integers, slices, ``...`` and None as in NumPy."""
         parts = index if isinstance(index, tuple) else (index,)
-        if sum(part is Ellipsis for part in parts) == 1:
-            at = next(number for number, part in enumerate(parts) if part is Ellipsis)
-            missing = self.ndim - len(parts) + 1
-            parts = (*parts[:at], *[slice(None)] * missing, *parts[at + 1 :])
-        if len(parts) > self.ndim:
-            raise IndexError(f"{len(parts)} indices for the shape {self.shape}. Fix: pass one for each axis")
-        offset, shape, strides = self._offset, [], []
-        for axis, (length, stride) in enumerate(zip(self.shape, self._strides, strict=True)):
-            part = parts[axis] if axis < len(parts) else slice(None)
+        if sum(part is Ellipsis for part in parts) != 1:
+            parts = (*parts, ...)
+        at = next(number for number, part in enumerate(parts) if part is Ellipsis)
+        number = sum(part is not None for part in parts) - 1
+        if number > self.ndim:
+            raise IndexError(f"{number} indices for the shape {self.shape}. Fix: pass one for each axis")
+        parts = (*parts[:at], *[slice(None)] * (self.ndim - number), *parts[at + 1 :])
+        offset, shape, strides, axis = self._offset, list[int](), list[int](), -1
+        for part in parts:
+            if part is None:
+                shape.append(1)
+                strides.append(0)
+                continue
+            axis += 1
+            length, stride = self.shape[axis], self._strides[axis]
             if isinstance(part, slice):
                 start, stop, step = part.indices(length)
                 count = len(range(start, stop, step))
@@ -421,6 +427,9 @@ class DeviceArray(WithoutOperators, ResidentArray):
 
     def __setitem__(self, index: object, value: object) -> None:
         """Replace the elements of a view, as `assign` does. A number, or an array, is broadcast to the view."""
+        parts = index if isinstance(index, tuple) else (index,)
+        if any(getattr(part, "ndim", 0) > 0 for part in parts):
+            raise TypeError("got an array as an index of an assignment. Fix: call vyre.scatter, or choose in a kernel")
         view = self[index]
         if isinstance(value, (bool, int, float, np.generic)):
             value = elements_of(self.dtype, value, "value")

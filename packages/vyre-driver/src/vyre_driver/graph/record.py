@@ -134,7 +134,10 @@ class GraphRecorder:
         Returns:
             The whole buffer as a range.
         """
-        return self._declare(name, BufferKind.RESIDENT, dtype, shape, self._line())
+        made = self._declare(name, BufferKind.RESIDENT, dtype, shape, self._line())
+        if made.ndim != 1:
+            self._input_shapes[name] = made.shape
+        return made
 
     # ── nodes ────────────────────────────────────────────────────────────────────────────────────────────────────────
 

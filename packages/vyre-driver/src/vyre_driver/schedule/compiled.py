@@ -26,6 +26,7 @@ from vyre_driver.schedule.choice import FormVerdict, GraphForm, choose_form, rul
 from vyre_driver.schedule.executors import GraphExecutor, HostExecutor, QueueExecutor
 from vyre_driver.schedule.pending import LaunchThread, PendingGraph
 from vyre_driver.schedule.placed import PlacedExecutor, place_graph
+from vyre_foundation.build.arguments import shown
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.markup import folded, fragment, table
 from vyre_foundation.text.highlight import highlighted
@@ -123,7 +124,7 @@ class CompiledGraph:
             InvalidInput: An input, which the error names, is missing, unknown, or of another type or length.
             StaleHandle: A handle is not one of this backend.
         """
-        named = {**({} if inputs is None else inputs), **arrays}
+        named = _named(inputs, arrays)
         given, handles = self._checked(named)
         pending = PendingGraph(self.backend.id())
         lock, shaped = self._lock, self._shaped
@@ -151,7 +152,7 @@ class CompiledGraph:
         """
         if self._pending and any(not pending.is_ready() for pending in tuple(self._pending)):
             return self.launch(inputs, **arrays).result()
-        given, handles = self._checked({**({} if inputs is None else inputs), **arrays})
+        given, handles = self._checked(_named(inputs, arrays))
         with self._lock:
             run = _execute(self._run, self._executor, self._undefined_after_failure, given, handles, _never)
             return self._shaped(run)
@@ -196,7 +197,7 @@ class CompiledGraph:
         if given.keys() != self._names:
             self._refuse_names(given)
         for name, shape in self.graph.input_shapes.items():
-            if shape_of(name, given[name]) != shape:
+            if not isinstance(given[name], Resource) and shape_of(name, given[name]) != shape:
                 needed, got = f"an array of the shape {shape}", f"one of {shape_of(name, given[name])}"
                 raise InvalidInput(name, needed=needed, got=got, fix="pass an array of the declared shape")
         arrays = {buffer.name: _bytes(buffer, declared, given[buffer.name]) for buffer, declared in self._inputs}
@@ -239,6 +240,16 @@ class CompiledGraph:
             if other != name and {name, other} & self._written:
                 needed = f"memory apart from {other!r}: the graph writes to one of the two"
                 raise InvalidInput(name, needed=needed, got=f"the handle of {other!r}", fix="allocate another resource")
+
+
+def _named(inputs: object, arrays: Mapping[str, object]) -> dict[str, object]:
+    """The inputs of a launch by name."""
+    if inputs is None:
+        return dict(arrays)
+    if not isinstance(inputs, Mapping):
+        fix = "pass each array by its name, as in run(x=array)"
+        raise InvalidInput("inputs", needed="a mapping of names to arrays", got=shown(inputs), fix=fix)
+    return {**inputs, **arrays}
 
 
 def _never() -> bool:

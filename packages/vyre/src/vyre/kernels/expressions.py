@@ -271,6 +271,8 @@ class ExpressionReader(ABC):
         if isinstance(node, ast.BinOp):
             written = ast.unparse(node.left if isinstance(operands[0], Value) else node.right)
         fix = f"write an integer, or convert the value, as in vy.f32({written})"
+        if any(map(_is_difference, operands)):
+            fix = "convert before the subtraction, as in vy.f32(x) - 1.0: an unsigned difference wraps"
         self.refuse(node, f"got the float {found!r} beside a value of {dtype}", fix)
 
     def require_sign(self, operands: Sequence[Any], node: ast.AST, name: str) -> None:
