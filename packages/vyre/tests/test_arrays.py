@@ -640,3 +640,51 @@ def test_a_view_takes_elements_of_its_own_memory():
     array = vy.array(np.arange(30))
     array[:20].assign(array[10:])
     assert array.numpy().tolist() == [*range(10, 30), *range(20, 30)]
+
+
+class Column:
+    """What a library of tables exports: elements, some of which may be missing."""
+
+    def __init__(self, values: Any, nulls: int) -> None:
+        self.values, self.nulls = values, nulls
+        self.shape, self.dtype = values.shape, "Float32"
+
+    def null_count(self) -> int:
+        return self.nulls
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return self.values
+
+    def astype(self, dtype: Any) -> Any:
+        return self.values.astype(dtype)
+
+
+class Nullable(Column):
+    """The same, which says where its elements are missing."""
+
+    null_count = None  # type: ignore[assignment]
+
+    def isna(self) -> Any:
+        return np.arange(len(self.values)) < self.nulls
+
+
+@vy.kernel
+def doubled(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    return x[vy.index()] * 2
+
+
+USES: list[Callable[[Any], Any]] = [
+    lambda x: doubled.on("reference")(x),
+    lambda x: vy.run(doubled, x=x, backend="reference")["out"],
+    lambda x: vy.sum(x, backend="reference"),
+    lambda x: vy.array(x, backend="reference").numpy(),
+]
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("column", [Column, Nullable])
+def test_a_column_with_missing_elements_is_refused_everywhere(column: type[Column], use: Callable[[Any], Any]) -> None:
+    values = np.array([1, 2, 3], np.float32)
+    assert np.asarray(use(column(values, 0))).tolist() in (6, [1, 2, 3], [2, 4, 6])
+    with pytest.raises(InvalidInput, match=r"got 2 nulls, expected an array without nulls.*Fix: fill them first"):
+        use(column(values, 2))

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from vyre_driver import DeviceArray, VyreBackend
 from vyre_driver.arrays.array import require_same_backend
+from vyre_driver.arrays.make import imported
 from vyre_driver.errors import InvalidInput
 from vyre_driver.graph.recorded import RecordedRange
 from vyre_foundation import BuildError, DType, Value, constant
@@ -36,14 +37,12 @@ def array_of(value: object, name: str = "x") -> Array:
     array: Array
     if type(value) in _ARRAYS:
         array = value
-    elif isinstance(value, np.ma.MaskedArray):
-        fix = "pass .filled(value), or .data for all elements"
-        raise InvalidInput(name, needed="an array without a mask", got="a masked array", fix=fix)
-    elif not (isinstance(value, np.ndarray) or hasattr(value, "__dlpack__") or hasattr(value, "__array_interface__")):
-        fix = "pass a NumPy array, which carries a type: numpy.asarray(…)"
-        raise InvalidInput(name, needed="an array", got=type(value).__name__, fix=fix)
     else:
-        array = np.asarray(value) if hasattr(value, "__array_interface__") else np.from_dlpack(value)  # type: ignore[arg-type]
+        found = imported(value, name)
+        if found is None:
+            fix = "pass a NumPy array, which carries a type: numpy.asarray(…)"
+            raise InvalidInput(name, needed="an array", got=type(value).__name__, fix=fix)
+        array = found
     if array.size >= MOST:
         fix = "split the array"
         raise InvalidInput(name, needed=f"fewer than {MOST} elements", got=str(array.size), fix=fix)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from vyre_driver.arrays.array import DeviceArray, allocate, require_same_backend
 from vyre_driver.arrays.arrow import from_arrow
 from vyre_driver.arrays.memory import ArrayMemory
 from vyre_driver.backend.contract import VyreBackend
+from vyre_driver.backend.typed import refuse_nulls
 from vyre_driver.errors import InvalidInput, UnsupportedFeature
 from vyre_driver.plan.strides import lengths_of
 from vyre_foundation.build.arguments import DTypeLike, dtype_of, elements_of, shown
@@ -63,7 +65,7 @@ def host_array(given: object, dtype: DTypeLike | None = None) -> npt.NDArray[Any
         InvalidInput: It is no array, carries no type and none is passed, or a value does not fit the type.
     """
     wanted = None if dtype is None else dtype_of(dtype)
-    found = _imported(given)
+    found = imported(given)
     if found is None:
         if wanted is None:
             fix = "pass dtype=, as in vyre.array([1, 2], dtype=vyre.f32)"
@@ -75,20 +77,27 @@ def host_array(given: object, dtype: DTypeLike | None = None) -> npt.NDArray[Any
     return elements_of(wanted, found, "array")
 
 
-def _imported(given: Any) -> npt.NDArray[Any] | None:
-    """An exporter's array without a copy where it allows that; None if `given` carries no type."""
+def imported(given: Any, name: str = "array") -> npt.NDArray[Any] | None:
+    """An exporter's array without a copy where it allows that; None if `given` carries no type.
+
+    Raises:
+        InvalidInput: Of the argument `name`: it has a mask, nulls or a gradient, or cannot be read.
+    """
     if isinstance(given, np.ndarray):
         if isinstance(given, np.ma.MaskedArray):
             fix = "pass .filled(value), or .data for all elements"
-            raise InvalidInput("array", needed="an array without a mask", got="a masked array", fix=fix)
+            raise InvalidInput(name, needed="an array without a mask", got="a masked array", fix=fix)
         return given
     if isinstance(given, np.generic):
         return np.asarray(given)
     if getattr(given, "requires_grad", False):
         got, fix = f"a {type(given).__name__} that requires a gradient", "pass tensor.detach()"
-        raise InvalidInput("array", needed="plain memory", got=got, fix=fix)
+        raise InvalidInput(name, needed="plain memory", got=got, fix=fix)
+    refuse_nulls(name, given)
     if hasattr(given, "__arrow_c_array__") or hasattr(given, "__arrow_c_stream__"):
-        return from_arrow(given)
+        is_of_numpy = isinstance(getattr(given, "dtype", None), np.dtype)  # as a column of pandas mostly is
+        if not is_of_numpy and (find_spec("pyarrow") or not hasattr(given, "__array__")):
+            return from_arrow(given)
     try:
         if hasattr(given, "__dlpack__"):
             return np.from_dlpack(given)
@@ -96,7 +105,7 @@ def _imported(given: Any) -> npt.NDArray[Any] | None:
             return np.asarray(given)
     except Exception as error:  # an exporter raises what it likes
         got = f"a {type(given).__name__} that NumPy cannot read ({error})"
-        raise InvalidInput("array", needed="memory of the host", got=got, fix="copy it to the host first") from error
+        raise InvalidInput(name, needed="memory of the host", got=got, fix="copy it to the host first") from error
     if isinstance(given, (bytes, bytearray, list, tuple, int, float)):
         return None if not isinstance(given, (bytes, bytearray)) else np.frombuffer(given, np.uint8)
     try:

@@ -145,6 +145,7 @@ def _import(buffer: Buffer, value: object) -> Array:
     if getattr(value, "requires_grad", False):
         got, fix = f"a {type(value).__name__} that requires a gradient", "pass tensor.detach()"
         raise InvalidInput(buffer.name, needed="plain memory", got=got, fix=fix)
+    refuse_nulls(buffer.name, value)
     if hasattr(value, "__dlpack__"):
         return _exported(buffer, value, np.from_dlpack)
     if hasattr(value, "__array_interface__") or hasattr(value, "__array__"):
@@ -161,6 +162,17 @@ def _import(buffer: Buffer, value: object) -> Array:
         if isinstance(value, (bool, int, float)):
             fix = f"pass numpy.array([{value!r}], {name!r}), or declare a uniform of one element, which takes a number"
         raise InvalidInput(buffer.name, needed=f"an array of {buffer.dtype}", got=got, fix=fix) from None
+
+
+def refuse_nulls(name: str, value: Any) -> None:
+    """Refuse a column of Arrow, polars or pandas with nulls, which NumPy would read as NaN."""
+    count = getattr(value, "null_count", None)
+    if count is None and hasattr(value, "isna") and not isinstance(getattr(value, "dtype", None), np.dtype):
+        count = value.isna().sum()
+    number_ = count() if callable(count) else count
+    if isinstance(number_, (int, np.integer)) and number_:
+        fix = "fill them first, as in value.fill_null(0) or value.fillna(0)"
+        raise InvalidInput(name, needed="an array without nulls", got=f"{number_} nulls", fix=fix)
 
 
 def _exported(buffer: Buffer, value: Any, read: Callable[[Any], Array]) -> Array:
