@@ -257,7 +257,7 @@ class ExpressionReader(ABC):
         dtype = next((x.dtype for x in operands if isinstance(x, Value)), None)
         if dtype is None:
             for x in operands:
-                self.value(x, bool_ if isinstance(x, (bool, NumberChoice)) else None, node)
+                self.value(x, bool_ if _fits(x, bool_) else None, node)
         elif not dtype.is_float:
             self._refuse_float(operands, dtype, node)
         return [x if isinstance(x, Value) else self.value(x, dtype, node) for x in operands]
