@@ -2,7 +2,10 @@
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -145,6 +148,84 @@ def test_a_wrong_number_is_an_error_of_its_option(option: str, value: str) -> No
     result = call("run", "--backend", "reference", "--cases", "traps:one", option, value)
     assert result.exit_code == 2
     assert option in result.output
+
+
+REPORTS = ("--json", "--junit", "--html", "--certificate", "--journal")
+PLACES = {
+    "run": (*REPORTS, "--reproducers"),
+    "report": REPORTS[:-1],
+    "certify": ("--certificate",),
+    "merge": ("--journal",),
+    "controls": ("--json",),
+}
+
+
+@pytest.mark.parametrize(("command", "option"), [(command, option) for command, of in PLACES.items() for option in of])
+def test_places_of_files_are_refused_before_anything_runs(
+    command: str, option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def work(*arguments: object, **named: object) -> None:
+        raise AssertionError("it runs")
+
+    for module, name in (("running", "prove"), ("running", "run_controls"), ("results", "read_run")):
+        monkeypatch.setattr(import_module(f"vyre_conform.cli.{module}"), name, work)
+    file = tmp_path / "file"
+    file.write_text("")
+    given = {"run": ["--cases", "traps:one", "--fuzz", "1"], "controls": []}.get(command, [str(file)])
+    result = call(command, *given, option, str(file / "folder"))
+    assert result.exit_code == 2, result.output
+    if option != "--reproducers":
+        assert f"{option}: {file} is a file, not a folder. Fix: " in " ".join(result.output.split())
+
+
+def test_folders_of_files_are_made(tmp_path: Path) -> None:
+    files = {option: tmp_path / option / "deep" / "file" for option in REPORTS if option != "--certificate"}
+    words = [word for option, file in files.items() for word in (option, str(file))]
+    result = call("run", "--backend", "reference", "--cases", "traps:one", *words)
+    assert result.exit_code == 0, result.output
+    assert all(file.stat().st_size for file in files.values())
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device without space")
+@pytest.mark.parametrize("option", REPORTS)
+def test_a_full_disk_is_status_2_and_one_line(option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(import_module("vyre_conform.prove"), "git_facts", lambda: {"commit": "0", "dirty": "false"})
+    monkeypatch.setattr(import_module("vyre_conform.bench"), "checkout", lambda packages: {})
+    full = tmp_path / "full"  # as a link, so that nothing takes the device away
+    full.symlink_to("/dev/full")
+    result = call("run", "--backend", "backends:RIGHT", "--cases", "traps:one", option, str(full))
+    assert result.exit_code == 2, result.output
+    line = f"{option}: {full} cannot be written: No space left on device. Fix: name another file, or make room"
+    assert line in " ".join(result.stderr.split())
+    if option != "--journal":
+        assert result.stderr == f"Error: {line}\n"
+
+
+def test_a_backend_that_is_named_twice_is_judged_once() -> None:
+    result = call("run", "--backend", "reference", "--backend", "reference", "--cases", "traps:one")
+    assert (result.exit_code, "1 cells in" in result.output) == (0, True), result.output
+
+
+@pytest.mark.parametrize("command", ["list", "run"])
+def test_an_interrupt_from_the_keyboard(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*arguments: object, **named: object) -> None:
+        raise KeyboardInterrupt
+
+    running = import_module("vyre_conform.cli.running")
+    monkeypatch.setattr(running, "prove", interrupted)
+    if command == "list":
+        monkeypatch.setattr(running, "Suite", interrupted)
+    assert call(command).exit_code == {"list": 130, "run": 5}[command]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device without space")
+@pytest.mark.parametrize("word", ["list", "--help"])
+def test_standard_output_that_cannot_be_written_is_one_line_and_status_2(word: str) -> None:
+    source = "from vyre_conform.cli import main; main()"
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([sys.executable, "-c", source, word], stdout=full, stderr=-1, text=True)
+    line = "standard output cannot be written: No space left on device. Fix: send it to another place\n"
+    assert (done.returncode, done.stderr) == (2, line)
 
 
 def test_replay_judges_a_file_again(tmp_path: Path) -> None:

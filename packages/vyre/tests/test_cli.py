@@ -572,7 +572,7 @@ def test_replay_fails_while_the_difference_is_there(capsule: Path) -> None:
 
 def test_replay_of_another_file_is_refused(xor: Path) -> None:
     result = invoke("replay", xor)
-    assert result.exit_code == 4
+    assert result.exit_code == 2
     assert "error[E1020]" in result.stderr
 
 
@@ -590,8 +590,8 @@ def test_the_demo_says_at_once_that_pillow_is_not_installed(monkeypatch: pytest.
     monkeypatch.setitem(sys.modules, "PIL", None)
     monkeypatch.setattr("vyre.cli.demo.jobs", lambda *_: pytest.fail("a job was made"))
     result = invoke("demo")
-    assert result.exit_code not in (0, 1)
-    assert "vyre does not support the demo without Pillow" in result.stderr
+    assert result.exit_code == 3
+    assert "the package 'pillow' is not installed" in result.stderr
     assert "pip install 'vyre[demo]'" in result.stderr
 
 
@@ -733,6 +733,49 @@ def test_messages_about_files_name_the_option_the_file_and_the_reason(xor: Path,
         assert f"{option}: /dev/full cannot be written: No space left on device. Fix: " in result.stderr
 
 
+def test_folders_of_files_are_made_but_not_of_a_file(xor: Path, arrays: tuple[Path, Path], tmp_path: Path) -> None:
+    a, b = arrays
+    given = ("run", xor, "--input", f"a={a}", "--input", f"b={b}", "--backend", "reference")
+    for option in ("--output", "--evidence", "--trace"):
+        file = tmp_path / f"made{option}" / "deep" / "x.npy"
+        assert invoke(*given, option, file).exit_code == 0
+        assert file.is_file()
+        result = invoke(*given, option, xor / "x.npy")
+        assert result.exit_code == 2
+        assert f"{option}: {xor} is a file, not a folder. Fix: " in result.stderr
+
+
+def test_an_interrupt_from_the_keyboard_is_status_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("vyre.cli.ops.DialectRegistry.current", interrupted)
+    result = invoke("ops")
+    assert (result.exit_code, result.stderr.strip()) == (130, "Aborted!")
+
+
+OUTPUTS = (("vyre", "ops"), ("vyre", "ops", "--json"), ("vyre", "--help"), ("vyre", "backends"), ("vyre", "--version"))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device without space")
+@pytest.mark.parametrize("words", OUTPUTS, ids=" ".join)
+def test_standard_output_that_cannot_be_written_is_one_line_and_status_2(words: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([sys.executable, "-m", "vyre.cli", *words[1:]], stdout=full, stderr=-1, text=True)
+    line = "standard output cannot be written: No space left on device. Fix: send it to another place\n"
+    assert (done.returncode, done.stderr) == (2, line)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes of Windows end otherwise")
+@pytest.mark.parametrize("words", OUTPUTS, ids=" ".join)
+def test_a_closed_pipe_is_silent(words: tuple[str, ...]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([sys.executable, "-m", "vyre.cli", *words[1:]], stdout=writer, stderr=-1, text=True)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
 def test_a_flag_of_the_environment_is_0_or_1(xor: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VYRE_DEBUG", "7")
     result = invoke("validate", xor)
@@ -788,7 +831,8 @@ def test_help_imports_neither_commands_nor_backends() -> None:
     *listing, modules = done.stdout.splitlines()
     assert any(line.split()[:1] == ["doctor"] for line in listing)
     imported = {name for name in modules.split() if not name.startswith(("vyre_foundation", "vyre_math"))}
-    light = {"vyre_algorithms", "vyre_driver", "vyre_driver.observe", "vyre_driver.observe.printable"}
+    light = {"vyre_algorithms", "vyre_driver", "vyre_driver.observe"}
+    light |= {"vyre_driver.observe.printable", "vyre_driver.observe.writing"}
     assert imported == {"vyre", "vyre.cli", "vyre.cli.exit", "vyre.overloads", *light}
 
 

@@ -21,7 +21,18 @@ from vyre_conform.gaps import gaps_of
 from vyre_conform.host import code_digest, git_facts, host_facts, versions
 from vyre_conform.oracle import Verdict
 from vyre_conform.oracle.pool import settled
-from vyre_conform.run import Journal, Run, RunsDiffer, Task, digest_of, header, read_run, reopen, require_new
+from vyre_conform.run import (
+    Journal,
+    Run,
+    RunsDiffer,
+    Task,
+    digest_of,
+    header,
+    new_journal,
+    read_run,
+    reopen,
+    require_new,
+)
 from vyre_conform.suite import Suite
 from vyre_conform.worker import Hello
 
@@ -195,10 +206,8 @@ def _begin(task: Task, hellos: list[Hello], path: Path | None, resume: bool) -> 
             fix = "finish it with the options and backends that began it, or write to another file"
             raise RunsDiffer(f"the run in {path.name} is not this one", fix=fix)
         return run, reopen(path, run)
-    if path is not None:
-        path.unlink(missing_ok=True)
     run = Run(task=task, host=host_facts(), sources=git_facts(), backends=hellos)
-    journal = Journal(path)
+    journal = new_journal(path)
     journal.write(header(run))
     for hello in hellos:
         journal.write({"backend": asdict(hello)})

@@ -16,6 +16,7 @@ from vyre_conform.case import Launch
 from vyre_conform.cell import Cell
 from vyre_conform.plain import read_json, require
 from vyre_conform.worker.entries import ENTRIES
+from vyre_driver.observe.writing import writing
 from vyre_foundation.errors import VyreError
 from vyre_foundation.text import parse, print_program
 
@@ -28,11 +29,11 @@ class BadReproducer(VyreError, ValueError):
 
 def write_reproducer(folder: Path, launch: Launch, cell: Cell) -> Path:
     """Write the launch of a failing cell; the file is named after the case and the backend."""
-    folder.mkdir(parents=True, exist_ok=True)
     keys = "-".join(value for _, value in cell.address.keys)
     path = folder / f"{cell.address.group}-{cell.address.name}-{keys}-{cell.backend.replace(':', '-')}.vyre"
     reason = cell.reason.splitlines()[0] if cell.reason else cell.state.value
-    path.write_text(format_launch(launch, f"{cell.address} on {cell.backend}: {reason}"), "utf-8")
+    with writing(path, "--reproducers"):
+        path.write_text(format_launch(launch, f"{cell.address} on {cell.backend}: {reason}"), "utf-8")
     return path
 
 

@@ -7,13 +7,14 @@ on where its file ends; runs over the shards of one task are merged into one.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import IntEnum
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from blake3 import blake3
 
@@ -21,10 +22,13 @@ from vyre_conform.address import Address, parse_address
 from vyre_conform.cell import Cell, OracleMismatch, State, Undecided
 from vyre_conform.plain import checked, read_json, require, texts
 from vyre_conform.worker.protocol import Hello
+from vyre_driver.observe.writing import named, writing
 from vyre_foundation.errors import VyreError
 
 FORMAT = 5
 WHOLE = (1, 1)
+OPTION = "--journal"
+"""What messages call the file of a run."""
 
 
 class Exit(IntEnum):
@@ -35,7 +39,7 @@ class Exit(IntEnum):
     FAILED = 1
     """A cell failed, crashed or timed out, or a planted fault was not found."""
     USAGE = 2
-    """A query that means nothing, or a file that cannot be read."""
+    """A query that means nothing, or a file, or standard output, that cannot be read or written."""
     UNAVAILABLE = 3
     """A backend that was asked for cannot run here, or none can: a run without a cell proves nothing."""
     MISMATCH = 4
@@ -44,6 +48,8 @@ class Exit(IntEnum):
     """Nothing is wrong so far, and cells are missing: the run was interrupted, or an opinion did not come in time."""
     UNPROVEN = 6
     """Nothing is wrong, and a backend passes no cell: it refuses them, so nothing is shown of it."""
+    INTERRUPTED = 130
+    """Another command than `run` was interrupted from the keyboard."""
 
 
 class BadRun(VyreError, ValueError):
@@ -228,20 +234,45 @@ class Journal:
 
     def __init__(self, path: Path | None, digest: str = "") -> None:
         self.digest = digest
-        self._file = path.open("a", encoding="utf-8") if path is not None else None
+        self._path = path
+        self._file: IO[str] | None = None
+        if path is not None:
+            with writing(path, OPTION):
+                self._file = path.open("a", encoding="utf-8")
 
     def write(self, line: Mapping[str, Any]) -> None:
         """Append a line; after this call it is the operating system's."""
         text = json.dumps(line, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         self.digest = _link(self.digest, text)
+        if self._path is not None and self._file is not None:
+            with named(self._path, OPTION):
+                try:
+                    self._file.write(f"{self.digest} {text}\n")
+                    self._file.flush()
+                except OSError:
+                    self._give_up()
+                    raise
+
+    def _give_up(self) -> None:
+        """Write nothing more: closing a file that cannot take its last line fails, too."""
         if self._file is not None:
-            self._file.write(f"{self.digest} {text}\n")
-            self._file.flush()
+            with contextlib.suppress(OSError):
+                self._file.close()
+            self._file = None
 
     def close(self) -> None:
         """Close the file; what is written is complete."""
-        if self._file is not None:
-            self._file.close()
+        if self._path is not None and self._file is not None:
+            with named(self._path, OPTION):
+                self._file.close()
+
+
+def new_journal(path: Path | None) -> Journal:
+    """A journal without a line in place of the file that is there; a device or a pipe stays what it is."""
+    if path is not None and path.is_file():
+        with named(path, OPTION):
+            path.unlink()
+    return Journal(path)
 
 
 def require_new(path: Path) -> None:
@@ -289,9 +320,7 @@ def reopen(path: Path, run: Run) -> Journal:
 
 def write_run(run: Run, path: Path | None = None) -> str:
     """Write a complete run into a new file; its digest."""
-    if path is not None:
-        path.unlink(missing_ok=True)
-    journal = Journal(path)
+    journal = new_journal(path)
     for line in run.lines():
         journal.write(line)
     journal.close()

@@ -3,24 +3,41 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import click
 
 import vyre_conform
 from vyre_conform.cli.results import certify, diff, merge, report, verify
 from vyre_conform.cli.running import controls, list_, replay, run, show_, sweep
+from vyre_conform.run import Exit
 from vyre_driver.observe.printable import degrade
+from vyre_driver.observe.writing import standard_output
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class Commands(click.Group):
+    """Commands that an interrupt from the keyboard ends with a status of its own."""
+
+    def invoke(self, context: click.Context) -> Any:
+        """As in `click.Group`."""
+        try:
+            return super().invoke(context)
+        except KeyboardInterrupt:
+            click.echo("Aborted!", err=True)
+            sys.exit(Exit.INTERRUPTED)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(vyre_conform.__version__, prog_name="vyre-conform")
 def conform() -> None:
     """Prove that backends conform to the language, byte for byte.
 
     \b
-    Exit codes: 0 proven, 1 a cell failed (or a planted fault survived, or a replay differs), 2 wrong usage,
-    3 a backend is not available, 4 the evaluators disagree about a case, 5 the run was interrupted,
-    6 a backend passes no cell.
+    Exit codes: 0 proven, 1 a cell failed (or a planted fault survived, or a replay differs),
+    2 wrong usage, or a file or standard output that cannot be read or written,
+    3 a backend is not available, 4 the evaluators disagree about a case,
+    5 `run` was interrupted, or an evaluator did not finish in time, 6 a backend passes no cell,
+    130 another command was interrupted (Ctrl-C), 141 the reader of standard output has gone.
     """  # noqa: D301
 
 
@@ -31,4 +48,5 @@ for _command in (run, list_, show_, replay, controls, sweep, report, diff, merge
 def main() -> None:
     """The entry point."""
     degrade(sys.stdout, sys.stderr)
-    conform(prog_name="vyre-conform")
+    with standard_output():
+        conform(prog_name="vyre-conform")

@@ -19,8 +19,10 @@ from vyre_conform.html import write_page
 from vyre_conform.junit import write_junit
 from vyre_conform.plain import checked, read_json, require
 from vyre_conform.report import Kill, Report
+from vyre_conform.run import Exit
 from vyre_conform.show import command
 from vyre_conform.worker import NamedBy
+from vyre_driver.observe import writing as places
 from vyre_foundation.errors import VyreError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -108,16 +110,20 @@ def write(
     `named_by` says where the names of its backends come from: the page asks them for emitted source.
     """
     if json_file is not None:
-        _write_json(report, json_file)
+        with writing(json_file, "--json"):
+            _write_json(report, json_file)
     if junit is not None:
-        write_junit(report.run, junit)
+        with writing(junit, "--junit"):
+            write_junit(report.run, junit)
     if html is not None:
-        write_page(report, html, named_by=named_by)
+        with writing(html, "--html"):
+            write_page(report, html, named_by=named_by)
     if certificate is not None:
         with usage():
             document = certify(report, argv)
             if key is not None:
                 document = sign(document, key)
+        with writing(certificate, "--certificate"):
             write_certificate(document, certificate)
         for public in document.signatures:
             click.echo(f"signed; the line of a file for verify --trust: {public}  NAME")
@@ -128,7 +134,6 @@ def _write_json(report: Report, path: Path) -> None:
     for cell, plain in zip(report.run.cells, facts["cells"], strict=True):
         if cell.state.is_bad:
             plain["command"] = command(cell, report.run.task)
-    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
@@ -144,7 +149,47 @@ def read_kills(path: Path | None) -> list[Kill]:
 
 def write_kills(kills: list[Kill], path: Path) -> None:
     """Write the result of the planted faults as JSON, which `read_kills` reads."""
-    path.write_text(json.dumps([asdict(kill) for kill in kills], indent=1, ensure_ascii=False) + "\n", "utf-8")
+    with writing(path, "--json"):
+        path.write_text(json.dumps([asdict(kill) for kill in kills], indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+class NotWritten(click.ClickException):
+    """A file that could be written when the command began, and cannot any more."""
+
+    exit_code = Exit.USAGE
+
+
+@contextmanager
+def writing(path: Path, option: str) -> Iterator[None]:
+    """As in `vyre_driver.observe.writing`, as one line."""
+    try:
+        with places.writing(path, option):
+            yield
+    except VyreError as error:
+        raise NotWritten(str(error)) from None
+
+
+def require_writable(
+    *,
+    json_file: Path | None = None,
+    junit: Path | None = None,
+    html: Path | None = None,
+    certificate: Path | None = None,
+    journal: Path | None = None,
+    reproducers: Path | None = None,
+    key: Path | None = None,
+) -> None:
+    """Refuse, before anything runs, files that cannot be written. The parameters are those of the commands.
+
+    `reproducers` is a folder, and `key` is read.
+    """
+    files = {"--json": json_file, "--junit": junit, "--html": html, "--certificate": certificate, "--journal": journal}
+    if reproducers is not None:
+        files["--reproducers"] = reproducers / "reproducer.vyre"
+    with usage():
+        for option, path in files.items():
+            if path is not None:
+                places.require_writable(path, option)
 
 
 @contextmanager

@@ -40,6 +40,7 @@ kills_option = click.option("--kills", type=options.IN, metavar="FILE", help="Re
 @options.written
 def report(run: Path, kills: Path | None, executed: bool, **files: Any) -> None:
     """Print or convert the report of RUN, a journal of `run`."""
+    options.require_writable(**files)
     with options.usage():
         found = Report(read_run(run), options.read_kills(kills))
     show(found, options.console())
@@ -72,9 +73,10 @@ def diff(before: Path, after: Path, as_json: bool) -> None:
 @click.option("--journal", required=True, type=options.OUT, metavar="FILE", help="Journal to write.")
 def merge(shards: tuple[Path, ...], journal: Path) -> None:
     """Merge the journals of all SHARDS of a run."""
+    options.require_writable(journal=journal)
     with options.usage():
         whole = merged([read_run(shard) for shard in shards])
-    write_run(whole, journal)
+        write_run(whole, journal)
     show(Report(whole), options.console())
     sys.exit(whole.exit)
 
@@ -86,6 +88,7 @@ def merge(shards: tuple[Path, ...], journal: Path) -> None:
 @kills_option
 def certify(run: Path, certificate: Path, key: Path | None, kills: Path | None) -> None:
     """Certify RUN, a journal of `run`, or report why it proves nothing."""
+    options.require_writable(certificate=certificate)
     with options.usage():
         found = Report(read_run(run), options.read_kills(kills))
     options.write(found, sys.argv[1:], json_file=None, junit=None, html=None, certificate=certificate, key=key)
@@ -138,7 +141,7 @@ def verify(
         seed = secrets.randbits(SEED_BITS) if sample_seed is None else sample_seed
         results = [
             verify_by_replay(document, b, on=on, other_device=other_device, accepted=accepted, sample=sample, seed=seed)
-            for b in backends or document.body["cells"]
+            for b in dict.fromkeys(backends) or document.body["cells"]
         ]
     is_signed = trust is None or bool(names)
     holds = is_signed and all(result.holds for result in results)

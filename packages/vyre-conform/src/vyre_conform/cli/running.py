@@ -104,15 +104,14 @@ def run(
         )
         if not suite.specs(seed):
             raise _nothing(queries)
-        if journal is not None:
-            journal.parent.mkdir(parents=True, exist_ok=True)
+        options.require_writable(journal=journal, reproducers=reproducers if suite.programs else None, **files)
         with Live(console) as live, _interruptible(journal):
             found = prove(_chosen(backends), suite, seed, watch=live, reproducers=reproducers,
                           journal=journal, resume=resume is True, overwrite=resume is False, jobs=jobs)  # fmt: skip
     report = Report(found)
     if controls:
         specs = Suite().specs(seed)
-        with Hunt(console) as hunt:
+        with Hunt(console) as hunt, _interruptible(journal):
             report.kills = run_controls(specs, seed, jobs=jobs, watch=hunt.caught)
     show(report, console)
     options.write(report, sys.argv[1:], named_by=NamedBy.CALLER, **files)
@@ -177,6 +176,7 @@ def replay(file: Path, backends: tuple[str, ...], seconds: float, repeats: int) 
 def controls(seed: int, jobs: int, json_file: Path | None) -> None:
     """Run every planted fault, and check that the suite finds it."""
     console = options.console()
+    options.require_writable(json_file=json_file)
     report = Report(Run(task=task_of(Suite(), seed)))
     with Hunt(console) as hunt:
         report.kills = run_controls(Suite().specs(seed), seed, jobs=jobs, watch=hunt.caught)
@@ -233,13 +233,13 @@ def _nothing(queries: tuple[str, ...]) -> BadQuery:
 
 
 def _chosen(named: tuple[str, ...]) -> tuple[str, ...]:
-    """The backends that were named; without a name every installed one that can run here and starts no cluster.
+    """The backends that were named, each once; else every installed one that can run here and starts no cluster.
 
     A line on standard error says of each other one why it is left out. It changes no exit code: what has to run is
     named, and then has to run.
     """
     if named:
-        return named
+        return tuple(dict.fromkeys(named))
     left_out = [str(problem) for problem in backend_problems()]
     found = []
     for registration in registered_backends():

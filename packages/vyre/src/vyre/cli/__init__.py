@@ -14,6 +14,7 @@ import click
 import vyre
 from vyre.cli.exit import ExitCode
 from vyre_driver.observe.printable import degrade
+from vyre_driver.observe.writing import standard_output
 
 GROUP = "vyre.cli"
 """The entry point group of commands."""
@@ -91,6 +92,11 @@ class Commands(click.Group):
         degrade(sys.stdout, sys.stderr)
         if not standalone_mode:
             return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+        with standard_output():
+            sys.exit(self._code(args, prog_name, complete_var, **extra))
+
+    def _code(self, args: Sequence[str] | None, prog_name: str | None, complete_var: str | None, **extra: Any) -> int:
+        """Run a command; the exit code of the process."""
         try:
             code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
         except click.ClickException as error:
@@ -102,8 +108,8 @@ class Commands(click.Group):
             code = error.exit_code
         except click.Abort:
             click.echo("Aborted!", err=True)
-            code = ExitCode.FAILED
-        sys.exit(code if isinstance(code, int) else ExitCode.OK)
+            code = ExitCode.INTERRUPTED
+        return code if isinstance(code, int) else ExitCode.OK
 
 
 def _loaded(entry: EntryPoint) -> click.Command:
@@ -135,8 +141,10 @@ def main() -> None:
     them in Python.
 
     \b
-    Exit codes: 0 done and agreed, 1 a check failed, 2 wrong usage or input file,
-    3 backend or device not available, 4 the dispatch failed.
+    Exit codes: 0 done and agreed, 1 a check failed,
+    2 wrong usage, or a file or standard output that cannot be read or written,
+    3 backend, device or optional package not available, 4 the dispatch failed,
+    130 interrupted (Ctrl-C), 141 the reader of standard output has gone.
     """  # noqa: D301
     if "log" in os.environ.get("VYRE_OBSERVE", ""):
         handler = logging.StreamHandler()

@@ -21,7 +21,8 @@ from vyre.demo.job import Job
 from vyre.demo.jobs import jobs
 from vyre.demo.measure import Measurement, measure
 from vyre.execution import backend_for
-from vyre_driver import UnsupportedFeature, VyreBackend
+from vyre_driver import VyreBackend
+from vyre_driver.errors import MissingExtra
 
 REFERENCE_BYTES = 4 << 20
 """The interpreter hashes the smallest files up to this many bytes; everything else runs on everything everywhere."""
@@ -64,7 +65,7 @@ def demo(ids: tuple[str, ...], reference: bool, limit: int | None, picture: Path
         corpus = standard_library()
         if limit is not None:
             corpus = corpus.head(limit)
-        backends = [backend_for(id) for id in ids or ("auto",)]
+        backends = [backend_for(id) for id in dict.fromkeys(ids) or ("auto",)]
         interpreter = backend_for("reference") if reference else None
         done = _run_all(answer, corpus, backends, interpreter, picture)
         agreed = all(m.agrees for m in done) and _digests_agree(done)
@@ -75,8 +76,7 @@ def demo(ids: tuple[str, ...], reference: bool, limit: int | None, picture: Path
 def _require_pillow() -> None:
     """Refuse to run the jobs where the picture of one cannot be drawn."""
     if find_spec("PIL") is None:
-        fix = "install it: pip install 'vyre[demo]'"
-        raise UnsupportedFeature("the demo without Pillow", backend="vyre", fix=fix)
+        raise MissingExtra("demo", "pillow", fix="install it: pip install 'vyre[demo]'")
 
 
 def _run_all(

@@ -10,9 +10,11 @@ class ExitCode(IntEnum):
     |---|---|
     | 0 | done, and everything agreed |
     | 1 | what was checked failed: an invalid program, backends that disagree |
-    | 2 | the command line, or a file that it names, is wrong |
-    | 3 | a backend or device that was asked for is not available |
+    | 2 | the command line is wrong, or a file that it names, or standard output, cannot be read or written |
+    | 3 | a backend, a device or an optional package that is needed is not available |
     | 4 | a dispatch failed: it trapped, timed out, the device refused it, or the backend raised something else |
+    | 130 | the command was interrupted from the keyboard |
+    | 141 | the reader of standard output has gone |
     """
 
     OK = 0
@@ -20,3 +22,4 @@ class ExitCode(IntEnum):
     USAGE = 2
     UNAVAILABLE = 3
     DISPATCH = 4
+    INTERRUPTED = 130

@@ -21,10 +21,12 @@ from vyre_driver.errors import (
     BackendError,
     BackendUnavailable,
     BadArtifact,
+    BadCapsule,
     InvalidGraph,
     InvalidInput,
     InvalidLaunch,
     InvalidSetting,
+    MissingExtra,
     UnknownBackend,
 )
 from vyre_driver.observe.diagnostics import Diagnostic, FragmentKind, Severity, Source, diagnose, parts, summary
@@ -40,11 +42,11 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON docu
 def exit_code(error: VyreError) -> ExitCode:
     """The code that tells a shell what kind of failure `error` is."""
     match error:
-        case BackendUnavailable() | UnknownBackend():
+        case BackendUnavailable() | UnknownBackend() | MissingExtra():
             return ExitCode.UNAVAILABLE
         case InvalidProgram() | InvalidGraph() | EvaluationError():
             return ExitCode.FAILED
-        case BadArtifact() | InvalidInput() | InvalidLaunch() | InvalidSetting():
+        case BadArtifact() | BadCapsule() | InvalidInput() | InvalidLaunch() | InvalidSetting():
             return ExitCode.USAGE
         case BackendError():
             return ExitCode.DISPATCH

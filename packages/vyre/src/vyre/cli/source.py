@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,11 +14,13 @@ import numpy.typing as npt
 from vyre.cli.outcome import Answer
 from vyre_driver import SpecMap, specialize
 from vyre_driver.graph.wire import MAGIC as GRAPH
+from vyre_driver.observe import writing as places
 from vyre_driver.observe.diagnostics import Source, of_migration
 from vyre_driver.pipeline.ahead import ANY_VERSION
 from vyre_foundation import Program, decode, parse, print_program
 from vyre_foundation.discovery.migration import migrate
 from vyre_foundation.dtype import DType
+from vyre_foundation.errors import VyreError
 from vyre_foundation.wire import MAGIC
 
 WRITE = "in Python, write `vyre.print_program(kernel.program)` to a file, such as kernel.vyre, and name that"
@@ -150,23 +151,24 @@ def _read_npy(name: str, path: Path) -> npt.NDArray[np.generic]:
 
 
 def require_writable(path: Path, option: str) -> None:
-    """Refuse a place that cannot be written, before anything runs."""
-    if path.is_dir():
-        raise click.BadParameter(f"{option}: {path} is a folder. Fix: name a file in it")
-    if not path.parent.is_dir():
-        raise click.BadParameter(f"{option}: there is no folder {path.parent}. Fix: make it, or name another file")
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise click.BadParameter(f"{option}: {path} cannot be written. Fix: name another file")
+    """As in `vyre_driver.observe.writing`, as an error of the option."""
+    with _of_an_option():
+        places.require_writable(path, option)
 
 
 @contextmanager
 def writing(path: Path, option: str) -> Iterator[None]:
-    """Name the option and the file where writing fails, such as on a full disk."""
+    """As in `vyre_driver.observe.writing`, as an error of the option."""
+    with _of_an_option(), places.writing(path, option):
+        yield
+
+
+@contextmanager
+def _of_an_option() -> Iterator[None]:
     try:
         yield
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise click.BadParameter(f"{option}: {path} cannot be written: {reason}. Fix: name another file") from None
+    except VyreError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 def require_distinct(paths: Mapping[str, Path], option: str) -> None:

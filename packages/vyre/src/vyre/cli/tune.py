@@ -55,7 +55,7 @@ def tune(
         found = tune_over(
             program,
             arrays,
-            backend=backends or None,
+            backend=tuple(dict.fromkeys(backends)) or None,
             config=DispatchConfig(grid_override=grid),
             invocations=numbers(invocations),
             workgroup_sizes=extents(sizes) if sizes else None,
