@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from vyre_foundation import DeclarationError, TextError, VyreError, WireError, decode, parse
-from vyre_foundation.errors import BuildError, TypeMismatch
+from vyre_foundation.errors import BuildError, TypeMismatch, without_remedy
 
 
 def test_reading_an_error() -> None:
@@ -13,6 +13,12 @@ def test_reading_an_error() -> None:
     assert str(error) == "here: got 1, expected 2. Fix: pass 2"
     assert (error.message, error.fix, error.where, error.fields["got"]) == ("got 1, expected 2", "pass 2", "here", 1)
     assert str(VyreError("got 1", fix="pass 2")) == "got 1. Fix: pass 2"
+
+
+def test_an_error_as_a_part_of_another_has_no_remedy() -> None:
+    inner = VyreError("got 1", fix="pass 2", where="here")
+    assert str(VyreError(f"it failed: {without_remedy(inner)}", fix="pass 3")) == "it failed: here: got 1. Fix: pass 3"
+    assert without_remedy(OSError("gone")) == "gone"
 
 
 @pytest.mark.parametrize("fix", ["", "  "])

@@ -54,14 +54,17 @@ def test_info_of_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="there are no user ids")
-def test_a_folder_that_others_may_write_is_reported_with_what_repairs_it(folder: Path) -> None:
+def test_a_folder_that_others_may_write_is_reported_with_what_repairs_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder.chmod(0o777)
     result = invoke("verify")
     assert result.exit_code == 1
     assert f"other users may write {folder} (mode 777)" in result.stdout
     assert f"Fix: `chmod go-w {folder}`, or set VYRE_CACHE_DIR to another folder" in result.stdout
     assert not answer("verify")["sound"]
-    assert "not used: other users may write" in invoke("info").stdout
+    monkeypatch.setenv("VYRE_CACHE", "ro")
+    assert f"{folder} (ro): unavailable: other users may write" in invoke("info").stdout
     folder.chmod(0o755)
     assert invoke("verify").exit_code == 0
 
@@ -71,6 +74,23 @@ def test_a_file_in_the_place_of_the_folder_is_reported(folder: Path, monkeypatch
     result = invoke("verify")
     assert result.exit_code == 1
     assert "Fix: remove that file, or set VYRE_CACHE_DIR to another folder" in result.stdout
+
+
+@pytest.mark.parametrize("place", [database.FILE, f"{database.FILE}/below"])
+def test_a_folder_that_cannot_be_used_is_unavailable(place: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VYRE_CACHE_DIR", str(folder / place))
+    monkeypatch.setenv("VYRE_CACHE", "rw")
+    said = invoke("info").stdout
+    assert said.startswith(f"{folder / place} (rw): unavailable: ")
+    assert "Fix: " in said
+    assert "entries" not in said
+    assert answer("info")["refusal"]
+    for command in ("clear", "prune"):
+        result = invoke(command)
+        assert result.exit_code == 1
+        assert f"{folder / place} (rw): unavailable: " in result.stderr
+        assert answer(command)["error"]["fix"]
+        assert (folder / database.FILE).is_file()
 
 
 def test_damage_is_found_and_pruned(folder: Path) -> None:

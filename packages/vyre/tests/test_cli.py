@@ -9,14 +9,17 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from rich.console import Console
 
 import vyre as vy
 from vyre.cli import COMMANDS, main
+from vyre.cli.outcome import Answer
 from vyre_driver import Availability, BackendRegistration
 from vyre_driver.observe.capsule import Capsule, write_capsule
 from vyre_driver.testing.mock import MockBackend
@@ -774,6 +777,25 @@ def test_a_closed_pipe_is_silent(words: tuple[str, ...]) -> None:
     done = subprocess.run([sys.executable, "-m", "vyre.cli", *words[1:]], stdout=writer, stderr=-1, text=True)
     os.close(writer)
     assert (done.returncode, done.stderr) == (141, "")
+
+
+ABOUT = "there is no runtime. Fix: pip install 'vyre-driver-opencl[intel]', then `vyre doctor --prove`"
+
+
+@pytest.mark.parametrize("width", [1, 20, 40, 60, 80, 100, 400])
+@pytest.mark.parametrize("terminal", [False, True])
+def test_a_table_of_any_width_leaves_nothing_out_and_breaks_no_word(width: int, terminal: bool) -> None:
+    shown, screen = Answer(as_json=False), StringIO()
+    shown.console = Console(file=screen, width=width, force_terminal=terminal, highlight=False, color_system=None)
+    rows = [("opencl-intel", "30", ABOUT, "a second long text, which has words"), ("cpu", "9", "it works", "")]
+    shown.table("a title", ("backend", "rank", "about", "more"), rows)
+    words = screen.getvalue().split()
+    assert [word for row in rows for cell in row for word in cell.split() if word not in words] == []
+    lines = [line.rstrip() for line in screen.getvalue().splitlines()]
+    if not terminal:
+        assert len([line for line in lines if ABOUT in line]) == 1
+    elif width >= 40:
+        assert all(len(line) <= width for line in lines)
 
 
 def test_a_flag_of_the_environment_is_0_or_1(xor: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -117,12 +117,12 @@ def test_a_line_is_shown_without_characters_that_control_the_terminal(place: Pat
         f"show p.vyre --stage plan --length a={'9' * 5000}", "show p.vyre --stage plan --length nothing=1",
         "compile p.vyre --target nonsense", "compile --target opencl-c",
         "compile p.vyre --target opencl-c --workgroup 0 0 0", "compile p.vyre --target opencl-c --ulp -5",
-        "compile p.vyre --target opencl-c -o nowhere/x", "compile p.vyre --target opencl-c -o .",
+        "compile p.vyre --target opencl-c -o p.vyre/x", "compile p.vyre --target opencl-c -o .",
         "explain nonsense", "replay", "replay nowhere", "replay p.vyre", "replay c.zip --backend nonsense",
         "replay c.zip --reference nonsense", "cache", "cache nonsense", "cache prune --size nonsense",
         "cache info extra", "natives", "natives --backend reference", "natives --backend nonsense",
         "natives --backend opencl --budget -1", "demo --backend nonsense", "demo --limit nonsense",
-        "demo --picture nowhere/x.png", "devices extra", "ops extra",
+        "demo --picture p.vyre/x.png", "devices extra", "ops extra",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("as_json", [False, True], ids=["text", "json"])
@@ -131,7 +131,7 @@ def test_arguments(place: Path, arguments: str, as_json: bool) -> None:
 
 
 @pytest.mark.parametrize("option", ["--output", "--evidence"])
-@pytest.mark.parametrize("where", ["nowhere/x.npy", ".", "p.vyre/x.npy", f"{'x' * 300}/y.npy", f"{'x' * 300}.npy"])
+@pytest.mark.parametrize("where", [".", "p.vyre/x.npy", f"{'x' * 300}/y.npy", f"{'x' * 300}.npy"])
 def test_outputs_are_checked_before_anything_runs(
     place: Path, option: str, where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

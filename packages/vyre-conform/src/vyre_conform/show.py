@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from collections import Counter
 from collections.abc import Sequence
 
 from rich.console import Console
 from rich.markup import escape
+from rich.measure import Measurement
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
@@ -116,7 +118,7 @@ def show(report: Report, console: Console) -> None:
     for oracle in missing(run.task.versions) if run.cells else ():
         console.print(f"[yellow]weaker cells[/]: {escape(str(oracle))}", highlight=False, soft_wrap=True)
     if run.cells:
-        console.print(_matrix(run))
+        _print_table(_matrix(run), console)
         console.print("  ".join(f"[{style}]{mark}[/] {state.value}" for state, (mark, style) in MARKS.items()))
     for hello in run.backends:
         for state in EXPLAINED:
@@ -146,6 +148,13 @@ def _backend(hello: Hello, console: Console) -> None:
             console.print(f"    {escape(line)}", style="dim", highlight=False, soft_wrap=True)
         return
     console.print(f"[bold]{escape(subject(hello))}[/]", highlight=False, soft_wrap=True)
+
+
+def _print_table(table: Table, console: Console) -> None:
+    """As wide as the terminal; elsewhere as wide as it has to be."""
+    if not console.is_terminal:
+        table.width = Measurement.get(console, console.options.update(max_width=sys.maxsize), table).maximum
+    console.print(table, crop=console.is_terminal)
 
 
 def _matrix(run: Run) -> Table:
@@ -229,7 +238,7 @@ def _kills(report: Report, console: Console) -> None:
     for kill in report.kills:
         by = escape(kill.by) if kill.by is not None else f"[bold red]survived[/] {escape(kill.how)}".rstrip()
         table.add_row(kill.layer, escape(f"{kill.fault}: {kill.summary}"), by)
-    console.print(table)
+    _print_table(table, console)
 
 
 def about(task: Task) -> str:

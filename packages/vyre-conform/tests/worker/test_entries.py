@@ -13,6 +13,9 @@ from vyre_conform.cases import specs
 from vyre_conform.cell import State
 from vyre_conform.oracle import EVALUATORS
 from vyre_conform.testing import require
+from vyre_conform.worker.admission import changed_dialects, pipelines_over_memory
+from vyre_conform.worker.claiming import NotExercised
+from vyre_conform.worker.freeing import freed_memory
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig, Preference
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.delegate import DelegatingPipeline
@@ -28,6 +31,7 @@ from vyre_driver.testing.capabilities import UNSHOWN, USES, contradictions, fals
 from vyre_driver.testing.fake_port import FakeMemory, FakePort
 from vyre_driver.testing.full import FullBackend
 from vyre_foundation.dtype import f64, i64, u64
+from vyre_driver.testing.mock import MockBackend
 from vyre_foundation.ir.program import Program
 from vyre_reference.vector import evaluate
 
@@ -527,3 +531,14 @@ def test_a_budget_that_changes_nothing_is_no_pass() -> None:
     (spec,) = specs([Query.parse("calls:math.exp:dtype=f32,budget=4")])
     assert require(Delegate(), spec) is State.SKIPPED
     assert require(Budgeted(), spec) is State.PASS
+
+
+@pytest.mark.parametrize("entry", [freed_memory, pipelines_over_memory, changed_dialects])
+def test_a_reason_made_of_a_refusal_has_one_remedy(entry: Callable[[VyreBackend], None]) -> None:
+    class Least(MockBackend, contract=1):
+        def dispatch_resident_timed(self, *_: object, **__: object) -> TimedDispatchResult:
+            raise UnsupportedFeature("resident memory", backend="least")
+
+    with pytest.raises(NotExercised) as caught:
+        entry(Least(evaluate, "least"))
+    assert str(caught.value).count("Fix: ") == 1

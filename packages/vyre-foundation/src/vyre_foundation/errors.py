@@ -36,6 +36,13 @@ class VyreError(Exception):
         return _restore, (type(self), self.message, self.fix, self.where, dict(self.fields))
 
 
+def without_remedy(error: BaseException) -> str:
+    """What an error says, as a part of another error, which has a remedy of its own."""
+    if not isinstance(error, VyreError):
+        return str(error)
+    return f"{error.where}: {error.message}" if error.where else error.message
+
+
 def _restore(cls: type[VyreError], message: str, fix: str, where: str, fields: dict[str, Any]) -> VyreError:
     return cls(message, fix=fix, where=where, **fields)
 

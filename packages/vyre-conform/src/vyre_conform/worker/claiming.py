@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from vyre_foundation.errors import VyreError
+from vyre_foundation.errors import VyreError, without_remedy
 
 
 class BrokenClaim(VyreError):
@@ -28,7 +28,7 @@ class NotExercised(VyreError):
 
 def told(error: Exception) -> str:
     """An exception as a part of a claim's message, which has a remedy of its own."""
-    words = error.message if isinstance(error, VyreError) else str(error)
+    words = without_remedy(error)
     return f"raised {type(error).__name__}{f': {words}' if words else ''}"
 
 

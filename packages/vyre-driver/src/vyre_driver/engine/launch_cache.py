@@ -37,6 +37,7 @@ from vyre_driver.engine.session import Unlocked
 from vyre_driver.engine.transfer import BYTES, Form, OutputViews, Targets
 from vyre_driver.errors import PoisonedState, StaleHandle, Trapped
 from vyre_driver.tune.choice import LaunchChoice
+from vyre_foundation.errors import without_remedy
 from vyre_foundation.ir.program import Program
 
 HostCall = tuple[Program, Sequence[Any], DispatchConfig, Form, "OutputViews | None"]
@@ -457,7 +458,7 @@ class LaunchCache:
         if self._persistent and not isinstance(error, Trapped):
             device.free(tuple(self._persistent.values()))
             self._persistent.clear()
-            self._poison = f"a dispatch of this pipeline ended with {type(error).__name__}: {error}"
+            self._poison = f"a dispatch of this pipeline ended with {type(error).__name__}: {without_remedy(error)}"
 
     def failed_sequence(self, device: Device, launches: Iterable[CachedLaunch], error: BaseException) -> None:
         """Drop the launches of a sequence that failed. They stay valid after a trap."""

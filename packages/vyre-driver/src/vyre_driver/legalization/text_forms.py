@@ -15,6 +15,7 @@ from vyre_foundation import dialects
 from vyre_foundation.dialects.attributes import values_of
 from vyre_foundation.dialects.lowering import LoweringCtx, TextModule
 from vyre_foundation.dtype import DType
+from vyre_foundation.errors import without_remedy
 from vyre_foundation.ir.expr import Call, Expr
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
@@ -66,7 +67,7 @@ def text_for(form: CallForm, target: Target) -> TextModule | None:
         try:
             known = _built[target.language, form] = row, builder(ctx)
         except Exception as error:
-            reason = f"{form.op} has no source in {target.language}: {type(error).__name__}: {error}"
+            reason = f"{form.op} has no source in {target.language}: {type(error).__name__}: {without_remedy(error)}"
             raise KernelCompileFailed(target.name, reason, fix="correct the dialect's lowering") from error
     return known[1]
 

@@ -7,6 +7,7 @@ from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.received import kind_of
 from vyre_driver.errors import BackendError, KernelCompileFailed, UnsupportedFeature
 from vyre_driver.registry.backends import registered_backends, registered_backends_by_precedence, report_to_authors
+from vyre_foundation.errors import without_remedy
 from vyre_foundation.ir.program import Program
 
 
@@ -35,7 +36,7 @@ def emit_aot_target(target: str, program: Program, config: DispatchConfig = DEFA
     except BackendError:
         raise
     except Exception as error:
-        reason = f"its emitter raised {type(error).__name__}: {error}"
+        reason = f"its emitter raised {type(error).__name__}: {without_remedy(error)}"
         raise KernelCompileFailed(target, reason, fix=fix) from error
     if not isinstance(data, (bytes, bytearray)):
         raise KernelCompileFailed(target, f"its emitter returned {kind_of(data)}, expected bytes", fix=fix)

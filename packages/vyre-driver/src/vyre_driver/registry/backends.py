@@ -17,6 +17,7 @@ from vyre_driver.backend.registration import Availability, BackendRegistration, 
 from vyre_driver.errors import BackendError, BackendUnavailable, DuplicateBackend, InvalidLaunch, UnknownBackend
 from vyre_driver.registry.discovery import GROUP, BackendOrigin, BackendProblem, Discovery, discover
 from vyre_driver.registry.known import INSTALL_HINTS, install_hint
+from vyre_foundation.errors import without_remedy
 from vyre_foundation.plugins import DISABLE, disabled_plugins
 
 
@@ -213,7 +214,7 @@ def _probe(registration: BackendRegistration) -> Availability:
     except BackendError as error:
         return Availability.unavailable(error.message, error.fix)
     except (Exception, SystemExit) as error:
-        reason = f"its probe raised {type(error).__name__}: {error}"
+        reason = f"its probe raised {type(error).__name__}: {without_remedy(error)}"
         return Availability.unavailable(reason, report_to_authors(registration.id))
     if isinstance(found, Availability):
         return found

@@ -8,7 +8,7 @@ from importlib.metadata import EntryPoint
 from vyre_driver.backend.contract import CONTRACT
 from vyre_driver.backend.registration import BackendRegistration
 from vyre_driver.registry.versions import distribution_version
-from vyre_foundation.errors import VyreError
+from vyre_foundation.errors import VyreError, without_remedy
 from vyre_foundation.plugins import distribution_name, plugins
 
 GROUP = "vyre.backends"
@@ -76,7 +76,7 @@ def _load(entry: EntryPoint) -> BackendRegistration | BackendProblem:
         reason = f"importing {entry.value!r} raised {type(error).__name__}: {place}{error.message}"
         return BackendProblem(entry.name, owner, reason, error.fix)
     except (Exception, SystemExit) as error:
-        reason = f"importing {entry.value!r} raised {type(error).__name__}: {error}"
+        reason = f"importing {entry.value!r} raised {type(error).__name__}: {without_remedy(error)}"
         return BackendProblem(entry.name, owner, reason, f"repair or uninstall it: pip install --upgrade {owner}")
     if not isinstance(loaded, BackendRegistration):
         reason = f"{entry.value!r} is a {type(loaded).__name__}, not a BackendRegistration"

@@ -14,7 +14,7 @@ from pathlib import Path
 from vyre_foundation.dialects import LANGUAGE, Composition, Dialect, DialectProblem
 from vyre_foundation.discovery.manifest import read_manifest
 from vyre_foundation.discovery.migration import check_migrations
-from vyre_foundation.errors import VyreError
+from vyre_foundation.errors import VyreError, without_remedy
 from vyre_foundation.plugins import disabled_names, distribution_name, distribution_version, plugins
 
 GROUP = "vyre.dialects"
@@ -60,7 +60,8 @@ def _load(entry: EntryPoint) -> Dialect | DialectProblem:
     try:
         given = entry.load()()
     except (Exception, SystemExit) as error:
-        return DialectProblem(entry.name, source, f"{entry.value!r} raised {type(error).__name__}: {error}", upgrade)
+        reason = f"{entry.value!r} raised {type(error).__name__}: {without_remedy(error)}"
+        return DialectProblem(entry.name, source, reason, upgrade)
     if isinstance(given, Dialect):
         if given.id == entry.name:
             return given

@@ -11,8 +11,11 @@ import click
 
 from vyre.cli.exit import ExitCode
 from vyre.cli.outcome import JSON, Answer, readable_size, readable_time
-from vyre_driver.pipeline.settings import CacheMode, CacheSettings, read_size
+from vyre_driver.observe.writing import require_writable
+from vyre_driver.pipeline.database import FILE
+from vyre_driver.pipeline.settings import FOLDER, CacheMode, CacheSettings, read_size
 from vyre_driver.pipeline.store import DiskStore
+from vyre_foundation.errors import VyreError
 
 SHOWN = 20
 
@@ -37,16 +40,17 @@ def info(everything: bool, as_json: bool) -> None:
     with answer.failures(), _opened(CacheMode.READ) as store:
         entries, settings = store.entries(), CacheSettings.of()
         total = sum(entry.size for entry in entries)
+        problem = _problem(store, settings.mode)
         if as_json:
             facts = {"folder": str(settings.folder), "mode": settings.mode.value, "bound": settings.size}
             entries_json = [asdict(entry) for entry in entries]
-            answer.json({**facts, "bytes": total, "refusal": store.refusal, "entries": entries_json})
+            refusal = problem.message if problem else store.refusal
+            answer.json({**facts, "bytes": total, "refusal": refusal, "entries": entries_json})
             return
         held = f"{len(entries)} entries, {readable_size(total)} of {readable_size(settings.size)}"
+        if problem is not None:
+            held = f"unavailable: {problem}"
         answer.console.print(f"{settings.folder} ({settings.mode.value}): {held}", markup=False, soft_wrap=True)
-        if store.remedy:
-            line = f"not used: {store.refusal}. Fix: {store.remedy}"
-            answer.console.print(line, markup=False, soft_wrap=True)
         rows = [
             (
                 entry.kind,
@@ -93,7 +97,9 @@ def prune(size: str | None, as_json: bool) -> None:
             limit = None if size is None else read_size(size)
         except ValueError:
             raise click.BadParameter(f"--size {size!r} is no size. Fix: write bytes, such as 16M") from None
-        _report(answer, store.prune(limit))
+        dropped = store.prune(limit)
+        _require_usable(answer, store)
+        _report(answer, dropped)
 
 
 @cache.command()
@@ -102,6 +108,7 @@ def clear(as_json: bool) -> None:
     """Remove every entry."""
     answer = Answer(as_json)
     with answer.failures(), _opened(CacheMode.READ_WRITE) as store:
+        _require_usable(answer, store)  # before it is opened: what is damaged can be removed
         count = len(store.entries())
         store.clear()
         _report(answer, count)
@@ -115,6 +122,26 @@ def _opened(mode: CacheMode) -> Iterator[DiskStore]:
         yield store
     finally:
         store.close()
+
+
+def _problem(store: DiskStore, mode: CacheMode) -> VyreError | None:
+    """Why the cache cannot be used in `mode`."""
+    if mode is CacheMode.READ_WRITE:
+        try:
+            require_writable(store.settings.folder / FILE, FOLDER)
+        except VyreError as error:
+            return VyreError(error.message, fix=f"set {FOLDER} to another folder")
+    return VyreError(store.refusal, fix=store.remedy) if store.remedy else None
+
+
+def _require_usable(answer: Answer, store: DiskStore) -> None:
+    """End the command with exit code 1 if there is no cache that it could change."""
+    problem = _problem(store, store.settings.mode)
+    if problem is None:
+        return
+    place = f"{store.settings.folder} ({CacheSettings.of().mode.value})"
+    answer.tell(VyreError(f"unavailable: {problem.message}", fix=problem.fix, where=place), "CacheUnavailable")
+    raise SystemExit(int(ExitCode.FAILED))
 
 
 def _report(answer: Answer, dropped: int) -> None:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import fields
 from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
 
 import click
-from rich.box import SIMPLE_HEAD
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.text import Text
 
 from vyre.cli.exit import ExitCode
 from vyre.cli.outcome import JSON, Answer, readable_size, readable_time
-from vyre.cli.source import require_writable
+from vyre.cli.source import require_writable, writing
 from vyre.demo.corpus import Corpus, standard_library
 from vyre.demo.job import Job
 from vyre.demo.jobs import jobs
@@ -91,7 +90,8 @@ def _run_all(
             progress.update(task, description=f"{job.name} on {backend.id()}")
             done.append(measure(job, backend))
             if job.finish is not None:
-                job.finish(done[-1].outputs)
+                with writing(picture, "--picture"):
+                    job.finish(done[-1].outputs)
             progress.advance(task)
     return done
 
@@ -128,23 +128,16 @@ def _report(answer: Answer, corpus: Corpus, done: list[Measurement], agreed: boo
         return
     answer.console.print(f"{len(corpus.names)} files of the standard library, {readable_size(corpus.size)}")
     for (job, oracle), rows in groupby(done, key=lambda m: (m.job, m.oracle)):
-        answer.console.print(_table(f"{job}, against {oracle}", rows))
+        answer.table(f"{job}, against {oracle}", COLUMNS, list(map(_row, rows)), right=COLUMNS[1:5])
     answer.console.print(f"picture: {picture}", markup=False)
     verdict = "[bold green]All agree[/], byte for byte." if agreed else "[bold red]They do not agree.[/]"
     answer.console.print(verdict)
 
 
-COLUMNS = {"backend": 11, "input": 9, "compile": 8, "kernel": 8, "wall": 8, "digest": 12, "agrees": 7}
-"""Names and widths: 80 characters in all."""
+COLUMNS = ("backend", "input", "compile", "kernel", "wall", "digest", "agrees")
 
 
-def _table(title: str, runs: Iterable[Measurement]) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD)
-    for name, width in COLUMNS.items():
-        is_number = name in ("input", "compile", "kernel", "wall")
-        table.add_column(name, width=width, justify="right" if is_number else "left")
-    for m in runs:
-        times = (readable_time(t) for t in (m.compile_s, m.kernel_s, m.wall_s))
-        verdict = "[green]yes[/]" if m.agrees else "[bold red]NO[/]"
-        table.add_row(m.backend, readable_size(m.input_bytes), *times, m.digest[:12], verdict)
-    return table
+def _row(m: Measurement) -> tuple[str | Text, ...]:
+    times = (readable_time(t) for t in (m.compile_s, m.kernel_s, m.wall_s))
+    verdict = Text("yes", "green") if m.agrees else Text("NO", "bold red")
+    return m.backend, readable_size(m.input_bytes), *times, m.digest[:12], verdict

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import click
 from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -86,6 +88,25 @@ MAX_UNBROKEN = 16
 """Columns of at most this many characters are never broken."""
 
 
+def _size(cells: Sequence[Text]) -> Measurement:
+    """The least and the greatest number of characters that a column can use."""
+    lines = max((cell_len(line) for cell in cells for line in cell.plain.splitlines()), default=0)
+    words = max((cell_len(word) for cell in cells for word in cell.plain.split()), default=0)
+    return Measurement(lines if lines <= MAX_UNBROKEN else words, lines)
+
+
+def _widths(sizes: Sequence[Measurement], room: int) -> list[int]:
+    """How wide columns are that have `room` characters together: the least, and a fair share of the rest."""
+    widths = [size.minimum for size in sizes]
+    rest = room - sum(widths)
+    by_wish = sorted(range(len(sizes)), key=lambda n: sizes[n].span)
+    for others, n in zip(range(len(sizes), 0, -1), by_wish, strict=True):
+        share = min(sizes[n].span, rest // others)
+        widths[n] += share
+        rest -= share
+    return widths
+
+
 class Answer:
     """Where a command puts its result: one JSON document with ``--json``, else text on the terminal.
 
@@ -102,19 +123,40 @@ class Answer:
         """Print a document as indented JSON."""
         click.echo(json.dumps(document, indent=2))
 
-    def table(self, title: str, columns: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> None:
-        """Title and cells are taken as they are: a bracket is a bracket.
+    def table(
+        self, title: str, columns: Sequence[str], rows: Iterable[Sequence[str | Text]], right: Collection[str] = ()
+    ) -> None:
+        """Title and cells are taken as they are: a bracket is a bracket. Cells of the columns in `right` end there.
 
-        Long columns share the room that short ones leave.
+        On a terminal, long columns share the room that short ones leave, and lines break at spaces only; if that is too
+        little for a word, the table becomes a list. Elsewhere a table is as wide as it has to be.
         """
-        table = Table(title=Text(title) if title else None, title_justify="left", header_style="bold", box=SIMPLE_HEAD)
         cells = [[Text(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
-        for n, column in enumerate(columns):
-            widest = max((row[n].cell_len for row in cells), default=0)
-            table.add_column(column, overflow="fold", no_wrap=widest <= MAX_UNBROKEN)
+        sizes = [_size([Text(column), *(row[n] for row in cells)]) for n, column in enumerate(columns)]
+        edges = 3 * len(columns) + 1
+        room = self.console.width - edges if self.console.is_terminal else sum(size.maximum for size in sizes)
+        if title:
+            self.console.print(Text(title, "italic"), soft_wrap=True)
+        if sum(size.minimum for size in sizes) > room:
+            self._list(columns, cells)
+            return
+        table = Table(header_style="bold", box=SIMPLE_HEAD)
+        for column, width in zip(columns, _widths(sizes, room), strict=True):
+            table.add_column(column, width=width, justify="right" if column in right else "left")
         for row in cells:
             table.add_row(*row)
-        self.console.print(table)
+        table.width = None if self.console.is_terminal else room + edges
+        self.console.print(table, crop=False)
+
+    def _list(self, columns: Sequence[str], rows: Iterable[Sequence[Text]]) -> None:
+        """Rows without a table: the first cell, and the others below it, each with the name of its column."""
+        for first, *others in rows:
+            lines = [Text.assemble(first, style="bold")]
+            lines += [Text(f"  {name}: ").append(cell) for name, cell in zip(columns[1:], others, strict=True) if cell]
+            for line in lines:
+                longest = max(map(cell_len, line.plain.split()), default=0)
+                for part in line.wrap(self.console, max(self.console.width, longest + 2)):
+                    self.console.print(part, soft_wrap=True)
 
     @contextmanager
     def failures(self) -> Iterator[None]:
@@ -137,12 +179,16 @@ class Answer:
             if found is None:
                 raise
             self._trace()
-            if self.as_json:
-                facts = {"code": "", "kind": type(error).__name__, "where": found.where}
-                self.json({"error": {**facts, "message": found.message, "fix": found.fix, "diagnostics": []}})
-            else:
-                self.errors.print(str(found), markup=False, soft_wrap=True)
+            self.tell(found, type(error).__name__)
             raise SystemExit(int(exit_code(found))) from None
+
+    def tell(self, error: VyreError, kind: str) -> None:
+        """One line about what has no class of its own."""
+        if self.as_json:
+            facts = {"code": "", "kind": kind, "where": error.where}
+            self.json({"error": {**facts, "message": error.message, "fix": error.fix, "diagnostics": []}})
+        else:
+            self.errors.print(str(error), markup=False, soft_wrap=True)
 
     def _trace(self) -> None:
         if os.environ.get("VYRE_DEBUG") == "1":
