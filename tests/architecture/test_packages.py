@@ -98,6 +98,14 @@ def test_shape(root: Path, projects: dict[str, Any], name: str) -> None:
 
 
 @packages
+def test_released_sources_have_no_tests(projects: dict[str, Any], name: str) -> None:
+    """Those need the workspace: fixtures of its root, and the layers above."""
+    targets = projects[name]["tool"]["hatch"]["build"]["targets"]
+    assert targets["sdist"] == {"include": ["/src", "/LICENSE-*", "/README.md"]}
+    assert targets["wheel"] == {"packages": [f"src/{name.replace('-', '_')}"]}
+
+
+@packages
 def test_sibling_arrows(projects: dict[str, Any], name: str) -> None:
     needed = dict(map(requirement, projects[name]["project"]["dependencies"]))
     siblings = {sibling: range for sibling, range in needed.items() if sibling in SIBLINGS}
@@ -130,6 +138,9 @@ def test_entry_points_lead_into_their_own_distribution(projects: dict[str, Any],
 def test_the_environment_for_people_has_what_the_demo_needs(root: Path, projects: dict[str, Any]) -> None:
     """Hatch calls the workspace as its folder is called, most often vyre, and then finds no extra of it."""
     people = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["envs"]["default"]
+    file = people["scripts"]["demo"].split("--picture ")[1].split()[0]
+    assert f"/{Path(file).parent}/" in (root / ".gitignore").read_text("utf-8").splitlines()
+    assert f"`{file}`" in (root / "README.md").read_text("utf-8")
     demo = projects["vyre"]["project"]["optional-dependencies"]["demo"]
     assert {text for text in demo if not text.startswith("vyre")} <= set(people["dependencies"])
     assert not [text for text in people["dependencies"] if text.startswith("vyre[")]
