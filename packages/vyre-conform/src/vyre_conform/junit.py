@@ -38,6 +38,7 @@ def write_junit(run: Run, path: Path) -> None:
         for cell in cells:
             _add(suite, cell)
     ET.indent(root)
+    path.parent.mkdir(parents=True, exist_ok=True)
     ET.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
 
 

@@ -105,6 +105,7 @@ def write_certificate(certificate: Certificate, path: Path) -> None:
         "certificate": dict(certificate.body),
         "signatures": dict(certificate.signatures),
     }
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(document, sort_keys=True, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 

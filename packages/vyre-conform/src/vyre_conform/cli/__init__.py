@@ -15,7 +15,7 @@ from vyre_driver.observe.printable import degrade
 from vyre_driver.observe.writing import standard_output
 
 
-class Commands(click.Group):
+class InterruptibleGroup(click.Group):
     """Commands that an interrupt from the keyboard ends with a status of its own."""
 
     def invoke(self, context: click.Context) -> Any:
@@ -27,7 +27,7 @@ class Commands(click.Group):
             sys.exit(Exit.INTERRUPTED)
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=InterruptibleGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(vyre_conform.__version__, prog_name="vyre-conform")
 def conform() -> None:
     """Prove that backends conform to the language, byte for byte.

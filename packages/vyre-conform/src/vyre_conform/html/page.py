@@ -28,6 +28,7 @@ def write_page(report: Report, path: Path, *, named_by: NamedBy = NamedBy.FILE, 
     facts = page_data(report, detailed, named_by)
     data = json.dumps(facts, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
     page = _asset("page.html").replace("/*STYLE*/", _asset("page.css")).replace("/*SCRIPT*/", _asset("page.js"))
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page.replace('"DATA"', data), "utf-8")
 
 

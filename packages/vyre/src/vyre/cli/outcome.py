@@ -95,10 +95,10 @@ def _size(cells: Sequence[Text]) -> Measurement:
     return Measurement(lines if lines <= MAX_UNBROKEN else words, lines)
 
 
-def _widths(sizes: Sequence[Measurement], room: int) -> list[int]:
-    """How wide columns are that have `room` characters together: the least, and a fair share of the rest."""
+def _widths(sizes: Sequence[Measurement], available: int) -> list[int]:
+    """How wide columns are that have `available` characters together: the least, and a fair share of the rest."""
     widths = [size.minimum for size in sizes]
-    rest = room - sum(widths)
+    rest = available - sum(widths)
     by_wish = sorted(range(len(sizes)), key=lambda n: sizes[n].span)
     for others, n in zip(range(len(sizes), 0, -1), by_wish, strict=True):
         share = min(sizes[n].span, rest // others)
@@ -128,24 +128,24 @@ class Answer:
     ) -> None:
         """Title and cells are taken as they are: a bracket is a bracket. Cells of the columns in `right` end there.
 
-        On a terminal, long columns share the room that short ones leave, and lines break at spaces only; if that is too
-        little for a word, the table becomes a list. Elsewhere a table is as wide as it has to be.
+        On a terminal, long columns share what short ones leave, and lines break at spaces only; if that is too little
+        for a word, the table becomes a list. Elsewhere a table is as wide as it has to be.
         """
         cells = [[Text(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
         sizes = [_size([Text(column), *(row[n] for row in cells)]) for n, column in enumerate(columns)]
         edges = 3 * len(columns) + 1
-        room = self.console.width - edges if self.console.is_terminal else sum(size.maximum for size in sizes)
+        available = self.console.width - edges if self.console.is_terminal else sum(size.maximum for size in sizes)
         if title:
             self.console.print(Text(title, "italic"), soft_wrap=True)
-        if sum(size.minimum for size in sizes) > room:
+        if sum(size.minimum for size in sizes) > available:
             self._list(columns, cells)
             return
         table = Table(header_style="bold", box=SIMPLE_HEAD)
-        for column, width in zip(columns, _widths(sizes, room), strict=True):
+        for column, width in zip(columns, _widths(sizes, available), strict=True):
             table.add_column(column, width=width, justify="right" if column in right else "left")
         for row in cells:
             table.add_row(*row)
-        table.width = None if self.console.is_terminal else room + edges
+        table.width = None if self.console.is_terminal else available + edges
         self.console.print(table, crop=False)
 
     def _list(self, columns: Sequence[str], rows: Iterable[Sequence[Text]]) -> None:
