@@ -62,9 +62,12 @@ def source(root: Path, name: str) -> Path:
 
 
 def imported_tops(folder: Path) -> dict[str, str]:
-    """Top-level names of all import statements below a folder, late ones included, each with one place."""
+    """Top-level names of all import statements below a folder, late ones included, each with one place.
+
+    Those of hooks are left out: PyInstaller, which is then there, runs them.
+    """
     found: dict[str, str] = {}
-    for file in folder.rglob("*.py"):
+    for file in sorted({*folder.rglob("*.py")} - {*folder.rglob("hook-*.py")}):
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             match node:
                 case ast.Import(names=names):
