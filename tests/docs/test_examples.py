@@ -57,6 +57,22 @@ def test_the_examples_of_a_page_run_from_top_to_bottom(page, printed, capsys, tm
     assert printed in capsys.readouterr().out
 
 
+READMES = [
+    page
+    for page in (ROOT / "README.md", *sorted(ROOT.glob("packages/*/README.md")))
+    if "```python" in page.read_text("utf-8")
+]
+
+
+@pytest.mark.parametrize("page", READMES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_first_example_of_a_readme_is_a_whole_program(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = page.read_text("utf-8")
+    scope: dict[str, object] = {}
+    for example in BLOCK.finditer(text):
+        exec(compile("\n" * text.count("\n", 0, example.start(1)) + example[1], str(page), "exec"), scope)
+
+
 def test_the_example_of_elementary_functions_prints_what_the_page_shows(capsys):
     page, readme = (ROOT.joinpath(path).read_text("utf-8") for path in ("docs/math.md", "packages/vyre-math/README.md"))
     (shown,) = re.findall(r"^```\n(program.*?)^```", page, re.MULTILINE | re.DOTALL)

@@ -25,7 +25,6 @@ COMMANDS = {
     "index": "pip install vyre --index-url URL",
     "clone": "pip install ./packages/*",
 }
-DATA = "import numpy as np\n\nx = np.arange(1000, dtype=np.uint32)\ny = x * 3\n"
 RIGHT = """
 assert (vy.run(program, a=x, b=y)["out"] == x ^ y).all()
 assert (xor(x, y) == x ^ y).all()
@@ -97,7 +96,7 @@ def wait_until_open(port: int) -> None:
 def use(python: Path, script: Path) -> None:
     """Run the README's programs and the commands that a newcomer runs first."""
     program = "".join(re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL))
-    script.write_text(DATA + program + RIGHT, "utf-8")
+    script.write_text(program + RIGHT, "utf-8")
     run([python, "-I", script])
     run([python, "-I", "-m", "vyre.cli", "doctor"])
     run([python, "-I", "-m", "vyre.cli", "backends"])
