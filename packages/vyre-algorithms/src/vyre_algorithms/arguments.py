@@ -42,7 +42,7 @@ def array_of(value: object, name: str = "x") -> Array:
         if found is None:
             fix = "pass a NumPy array, which carries a type: numpy.asarray(…)"
             raise InvalidInput(name, needed="an array", got=type(value).__name__, fix=fix)
-        array = found
+        array = np.asarray(found)  # of a class of NumPy itself
     if array.size >= MOST:
         fix = "split the array"
         raise InvalidInput(name, needed=f"fewer than {MOST} elements", got=str(array.size), fix=fix)

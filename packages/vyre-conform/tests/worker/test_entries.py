@@ -30,8 +30,8 @@ from vyre_driver.registry.backends import acquire
 from vyre_driver.testing.capabilities import UNSHOWN, USES, contradictions, false_claim
 from vyre_driver.testing.fake_port import FakeMemory, FakePort
 from vyre_driver.testing.full import FullBackend
-from vyre_foundation.dtype import f64, i64, u64
 from vyre_driver.testing.mock import MockBackend
+from vyre_foundation.dtype import f64, i64, u64
 from vyre_foundation.ir.program import Program
 from vyre_reference.vector import evaluate
 
