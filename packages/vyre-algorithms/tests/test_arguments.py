@@ -1,0 +1,51 @@
+"""What algorithms take as arrays, beside arrays of NumPy."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import vyre_algorithms as va
+from vyre_driver.errors import InvalidInput
+
+
+class Exported:
+    """An object that exports its elements by a protocol of NumPy alone."""
+
+    def __init__(self, values: Any) -> None:
+        self.__array_interface__ = values.__array_interface__
+        self.values = values
+
+
+class Broken:
+    """An object whose export fails."""
+
+    def __dlpack__(self, **_: object) -> Any:
+        raise RuntimeError("no memory of the host")
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+
+def test_mapped_files_matrices_and_exporters_are_arrays(tmp_path: Path) -> None:
+    x = np.arange(100, dtype=np.float32)
+    mapped = np.memmap(tmp_path / "x", np.float32, "w+", shape=x.shape)
+    mapped[:] = x
+    for given in (mapped, Exported(x), memoryview(x)):
+        assert va.sum(given, backend="reference") == 4950
+        assert va.searchsorted(given, np.float32([3.5]), backend="reference").tolist() == [4]
+        assert type(va.sort(given, backend="reference")) is np.ndarray
+
+
+@pytest.mark.parametrize("given", [[1, 2], "12", None, object()])
+def test_what_has_no_type_is_no_array(given: object) -> None:
+    with pytest.raises(InvalidInput, match=r"argument 'x': got .*expected an array"):
+        va.sum(given, backend="reference")
+
+
+def test_an_export_that_fails_is_told() -> None:
+    with pytest.raises(
+        InvalidInput, match=r"argument 'x': got a Broken that NumPy cannot read \(no memory of the host\)"
+    ):
+        va.sum(Broken(), backend="reference")
