@@ -111,7 +111,7 @@ def test_the_command_writes_a_page(file: Path, tmp_path: Path) -> None:
     found = parsed(page.read_text("utf-8"))
     assert found.elements.count("svg") == 3
     assert "profile of scaled" in "".join(found.text)
-    assert "Fix: " in invoke("profile", file, *given, "--html", tmp_path / "no" / "folder.html").stderr
+    assert "Fix: " in invoke("profile", file, *given, "--html", page / "folder.html").stderr
 
 
 def test_notebooks_show_kernels() -> None:
