@@ -40,7 +40,7 @@ CATALOGUE = [
     (1010, errors.DeviceLost("mine", "it was unplugged"),
      "the device of mine is lost: it was unplugged. Fix: call try_recover(), then compile and upload again"),
     (1011, errors.Trapped("too large", 7, 3),
-     "invocation 3 trapped with 'too large', code 7. Fix: correct the input that the trap's tag names"),
+     "invocation 3 trapped with 'too large', code 7. Fix: correct what the trap's tag names: an input, or a limit"),
     (1012, errors.StaleHandle("the pipeline", "it was closed"),
      "the pipeline cannot be used: it was closed. Fix: make a new one on this backend"),
     (1013, errors.BackendUnavailable("mine", "no device was found"),

@@ -127,6 +127,15 @@ def transpose() -> vy.ProgramBuilder:
     return p
 
 
+def total() -> vy.ProgramBuilder:
+    with vy.program("total", 64, 32, shape="n") as p:
+        x, out = p.read("x", vy.u32, shape="n"), p.read_write("out", vy.u32, shape=1)
+        part = p.subgroup("reduce_add", x[p.index()])
+        with p.if_(p.subgroup_lane() == 0):
+            out.atomic_add(0, part)
+    return p
+
+
 def step() -> vy.ProgramBuilder:
     with vy.program("step", shape="n") as p:
         particles = p.read_write("particles", vy.f32, shape=("n", 7))
@@ -274,7 +283,7 @@ PAIRS: dict[str, Recorded] = {
     "index": {"xor": of_elements("xor", vy.u32, "a b", lambda a, b, i: a[i] ^ b[i])},
     "kernels": {
         function.__name__: function
-        for function in (saxpy, life, histogram, below_three, collatz, fade, bounce, step, scaled, transpose)
+        for function in (saxpy, life, histogram, below_three, collatz, fade, bounce, step, scaled, transpose, total)
     },
     "pytorch": {
         "squash": of_elements("squash", vy.f32, "x", lambda x, i: x[i] / (1.0 + vy.abs(x[i]))),

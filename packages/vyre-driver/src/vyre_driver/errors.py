@@ -204,7 +204,7 @@ class Trapped(BackendError):
     """
 
     number = 1011
-    remedy = "correct what the trap's tag names: the input, or the limit of the loop"
+    remedy = "correct what the trap's tag names: an input, or a limit"
 
     def __init__(
         self,
