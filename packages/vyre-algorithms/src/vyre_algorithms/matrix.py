@@ -108,6 +108,7 @@ def matmul(
         "a": broadcast(left, (*stack, m, k)).reshape(-1),
         "b": broadcast(right, (*stack, k, n)).reshape(-1),
         "shape": words(m, k, n),
+        "slots": slots_beside(left, size),
     }
     if n <= min(m, NARROW):
         found = _in_rows(given, kind, state, backend)
@@ -150,7 +151,6 @@ def _multiplied(given: dict[str, Array], kind: DType, state: DType, tile: _Tile,
         copied = {"b": given["b"], "shape": given["shape"], "slots": slots}
         strips_of_b = launch(_strips(kind, tile.columns), copied, (k, strips, number), backend)["strips"]
         given = {**given, "b": strips_of_b}
-    given = {**given, "slots": slots_beside(given["a"], number * m * n)}
     return launch(_product(kind, state, tile), given, (-(-m // tile.rows), strips, number), backend)["out"]
 
 
@@ -158,7 +158,6 @@ def _in_rows(given: dict[str, Array], kind: DType, state: DType, backend: Backen
     """The same of few columns, by invocations that each compute a row."""
     m, k, n = given["shape"].tolist()
     number = given["a"].size // (m * k)
-    given = {**given, "slots": slots_beside(given["a"], number * m * n)}
     return launch(_rows(kind, state, n), given, (-(-m // GROUP), 1, number), backend)["out"]
 
 
@@ -168,7 +167,6 @@ def _in_blocks(given: dict[str, Array], kind: DType, state: DType, backend: Back
     number = given["a"].size // (m * k)
     side = 8 if state.size <= 4 and number * m * n >= WIDE_FROM else 4
     span = side * TILE
-    given = {**given, "slots": slots_beside(given["a"], number * m * n)}
     return launch(_blocks(kind, state, side), given, (-(-n // span), -(-m // span), number), backend)["out"]
 
 

@@ -23,7 +23,7 @@ and again: 730 ms for SHA-256, where the passes that are of use take 30."""
 
 
 _lock = threading.RLock()
-"""Held while LLVM works. A process is not forked meanwhile: nobody would release LLVM's own locks in the child."""
+"""Held during calls of LLVM. A fork waits for it: a child would inherit LLVM's own locks in the locked state."""
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 

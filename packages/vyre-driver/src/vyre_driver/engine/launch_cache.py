@@ -501,7 +501,7 @@ class LaunchCache:
             self._persistent.clear()
 
     def abandoned(self) -> object:
-        """Forget everything without freeing it, in a forked process, where it is the parent's: what it was."""
+        """Forget what belongs to the parent of a forked process, and free none of it: what the caller keeps alive."""
         left = self.entries, self._ended, self._plans, self._over, self._backlog, dict(self._persistent or ())
         self.entries, self._ended, self._plans, self._over, self._backlog = {}, deque(), {}, {}, None
         self._added, self._bytes = 0, 0

@@ -130,7 +130,7 @@ class Residents:
         return resource
 
     def abandoned(self) -> object:
-        """Forget everything without freeing it, in a forked process, where it is the parent's: what it was."""
+        """Forget what belongs to the parent of a forked process, and free none of it: what the caller keeps alive."""
         left, self._live = self._live, {}
         return left
 

@@ -398,7 +398,7 @@ class Sequences:
         self._drop(device, list(self._entries))
 
     def abandoned(self) -> object:
-        """Forget everything without freeing it, in a forked process, where it is the parent's: what it was."""
+        """Forget what belongs to the parent of a forked process, and free none of it: what the caller keeps alive."""
         left = self._entries, self._templates
         self._entries, self._templates = {}, {}
         return left

@@ -72,8 +72,7 @@ def _load(entry: EntryPoint) -> BackendRegistration | BackendProblem:
     try:
         loaded = entry.load()
     except VyreError as error:
-        place = f"{error.where}: " if error.where else ""
-        reason = f"importing {entry.value!r} raised {type(error).__name__}: {place}{error.message}"
+        reason = f"importing {entry.value!r} raised {type(error).__name__}: {without_remedy(error)}"
         return BackendProblem(entry.name, owner, reason, error.fix)
     except (Exception, SystemExit) as error:
         reason = f"importing {entry.value!r} raised {type(error).__name__}: {without_remedy(error)}"

@@ -244,7 +244,8 @@ class _Reading:
     def _require_stores(self, compiled: Program) -> None:
         """Refuse a result in which nothing is stored, where its parameter stands."""
         changed = {s.buffer.name for s in statements(compiled.body) if isinstance(s, (Store, Atomic))}
-        for parameter in self.source.tree.args.args:
+        given = self.source.tree.args
+        for parameter in (*given.posonlyargs, *given.args, *given.kwonlyargs):
             name = parameter.arg
             if name in self.arrays and self.arrays[name].role is Role.OUT and name not in changed:
                 fix = f"store its elements, as in {name}[vy.index()] = x, or leave the parameter out"

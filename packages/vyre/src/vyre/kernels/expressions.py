@@ -39,6 +39,9 @@ from vyre.kernels.values import (
     Number,
     NumberChoice,
     Unbound,
+    common_type,
+    fits,
+    has_type_or_number,
     is_runtime,
     public_name,
     typed_text,
@@ -125,9 +128,9 @@ class IterationLeft(Exception):
 
 
 class VariableNeeded(Exception):
-    """A name of the program needs a variable before a loop: the kernel must be read again.
+    """A name needs a variable before a loop of the program, so the kernel is read again.
 
-    The name, the loop's number among the branches and loops, and the types of the variable.
+    `key` is the loop's number among the branches and loops, and the name; `types` are those of the variable.
     """
 
     def __init__(self, block: int, name: str, structure: Structure | None, dtypes: tuple[DType, ...]) -> None:
@@ -257,7 +260,7 @@ class ExpressionReader(ABC):
         dtype = next((x.dtype for x in operands if isinstance(x, Value)), None)
         if dtype is None:
             for x in operands:
-                self.value(x, bool_ if _fits(x, bool_) else None, node)
+                self.value(x, bool_ if fits(x, bool_) else None, node)
         elif not dtype.is_float:
             self._refuse_float(operands, dtype, node)
         return [x if isinstance(x, Value) else self.value(x, dtype, node) for x in operands]
@@ -354,7 +357,7 @@ class ExpressionReader(ABC):
 
     def _carried(self, found: LoopName, node: ast.AST) -> object:
         """The value before the loop of a name that the loop may change; what is no number has none in the loop."""
-        if not all(map(_has_type_or_number, disassemble(found.before)[1])):
+        if not all(map(has_type_or_number, disassemble(found.before)[1])):
             unbound = found.unbound()
             self.refuse(node, unbound.message, unbound.fix)
         found.is_read = True
@@ -480,7 +483,7 @@ class ExpressionReader(ABC):
         (structure, before), (other, after) = disassemble(carried.before), disassemble(x)
         if structure != other:
             return
-        dtypes = tuple(dtype for pair in zip(before, after, strict=True) if (dtype := _common_type(*pair)) is not None)
+        dtypes = tuple(dtype for pair in zip(before, after, strict=True) if (dtype := common_type(*pair)) is not None)
         if len(dtypes) == len(before) > 0:
             raise VariableNeeded(carried.block, carried.name, structure, dtypes)
 
@@ -1125,38 +1128,6 @@ def _kind(x: object) -> str:
     if isinstance(x, ElementPart):
         return f"{x.name!r} of all elements"
     return "a vector" if isinstance(x, Vector) else "a tuple" if isinstance(x, tuple) else shown(x)
-
-
-def _has_type_or_number(x: object) -> bool:
-    return isinstance(x, (Value, NumberChoice)) or number(x) is not None
-
-
-def _common_type(before: object, after: object) -> DType | None:
-    """The type of a variable that begins with a value or a number and gets another, if there is one."""
-    if not _has_type_or_number(before) or not _has_type_or_number(after):
-        return None
-    if isinstance(before, Value):
-        return before.dtype
-    if not isinstance(after, Value):
-        return bool_ if isinstance(number(before), bool) and isinstance(number(after), bool) else None
-    return after.dtype if _fits(before, after.dtype) else None
-
-
-def _fits(x: Any, dtype: DType) -> bool:
-    """Whether a number, or each of those of a choice, is a value of a type."""
-    if isinstance(x, NumberChoice):
-        return _fits(x.if_true, dtype) and _fits(x.if_false, dtype)
-    plain = number(x)
-    if isinstance(plain, bool) or dtype is bool_:
-        return isinstance(plain, bool) and dtype is bool_
-    if isinstance(plain, float):
-        return dtype.is_float
-    assert plain is not None
-    try:
-        constant(dtype, plain)
-    except VyreError:
-        return False
-    return True
 
 
 def _described(node: ast.AST) -> str:

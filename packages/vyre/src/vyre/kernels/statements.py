@@ -35,6 +35,7 @@ from vyre.kernels.values import (
     Merged,
     NumberChoice,
     Unbound,
+    has_type_or_number,
     is_runtime,
     typed_text,
 )
@@ -413,7 +414,7 @@ class KernelReader(ExpressionReader):
         """What a variable begins with: what its name stands for, or zeros if each path gives it another value."""
         own, leaves = disassemble(before.before if isinstance(before, LoopName) else before)
         is_same = own == structure and len(leaves) == len(dtypes)
-        if is_same and all(isinstance(x, (Value, NumberChoice)) or number(x) is not None for x in leaves):
+        if is_same and all(map(has_type_or_number, leaves)):
             return [self.value(x, dtype, node) for x, dtype in zip(leaves, dtypes, strict=True)]
         return [constant(dtype, 0) for dtype in dtypes]
 
@@ -473,8 +474,8 @@ class KernelReader(ExpressionReader):
             opened = self.builder.range(start, stop, step, name=_stem(node.target.id))
         with opened as counter:
             if not is_unnamed(node.target):
-                down = None if highest is None else self.builder.let(highest - counter * -ranged[2])
-                self.frame.names[node.target.id] = counter if down is None else down
+                at = counter if highest is None else self.builder.let(highest - counter * -ranged[2])
+                self.frame.names[node.target.id] = at
             self.block(node.body, is_tail=False)
         self._end_loop(outer, number_, changed, node)
         return False
@@ -784,13 +785,13 @@ def _iterations_downwards(start: Value, stop: Value | None, step: int) -> Value:
 
     An unsigned start that is one less than a length of 0 wraps, and so does their number, to 0.
     """
-    if stop is None:
-        number_ = start + 1
-        if start.dtype.is_signed:
-            number_ = select(start < 0, 0, number_)
-        return _rounded_up(number_, -step)
-    number_ = select(start > stop, start - stop, 0)
-    return _rounded_up(number_, -step)
+    if stop is not None:
+        distance = select(start > stop, start - stop, 0)
+    elif start.dtype.is_signed:
+        distance = select(start < 0, 0, start + 1)
+    else:
+        distance = start + 1
+    return _rounded_up(distance, -step)
 
 
 def _rounded_up(number_: Value, step: int) -> Value:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from vyre.kernels.aggregates import FieldType, StructType, StructValue, VectorType
 from vyre_foundation.build import Array, Value, constant, select
 from vyre_foundation.build.arguments import number, shown
 from vyre_foundation.build.memory import AxisLength
 from vyre_foundation.dtype import DType, bool_, f32, i32, i64
+from vyre_foundation.errors import VyreError
 from vyre_foundation.ir.buffer import Access
 
 if TYPE_CHECKING:
@@ -161,6 +162,39 @@ def typed_text(x: Number, dtype: DType | None = None) -> str:
     return f"vy.{public_name(dtype)}({text})"
 
 
+def has_type_or_number(x: object) -> bool:
+    """Whether a variable of the program can have it."""
+    return isinstance(x, (Value, NumberChoice)) or number(x) is not None
+
+
+def common_type(before: object, after: object) -> DType | None:
+    """The type of a variable that begins with a value or a number and gets another, if there is one."""
+    if not has_type_or_number(before) or not has_type_or_number(after):
+        return None
+    if isinstance(before, Value):
+        return before.dtype
+    if not isinstance(after, Value):
+        return bool_ if isinstance(number(before), bool) and isinstance(number(after), bool) else None
+    return after.dtype if fits(before, after.dtype) else None
+
+
+def fits(x: Any, dtype: DType) -> bool:
+    """Whether a number, or each of those of a choice, is a value of a type."""
+    if isinstance(x, NumberChoice):
+        return fits(x.if_true, dtype) and fits(x.if_false, dtype)
+    plain = number(x)
+    if isinstance(plain, bool) or dtype is bool_:
+        return isinstance(plain, bool) and dtype is bool_
+    if isinstance(plain, float):
+        return dtype.is_float
+    assert plain is not None
+    try:
+        constant(dtype, plain)
+    except VyreError:
+        return False
+    return True
+
+
 def is_runtime(x: object) -> bool:
     """Whether an object is, or holds, what is known only when the program runs."""
     if isinstance(x, (Value, NumberChoice, KernelArray, ElementPart)):
@@ -182,6 +216,9 @@ __all__ = [
     "Number",
     "NumberChoice",
     "Unbound",
+    "common_type",
+    "fits",
+    "has_type_or_number",
     "is_runtime",
     "public_name",
     "typed_text",
