@@ -46,7 +46,7 @@ from vyre_foundation.ir.stmt import (
     Store,
     Var,
 )
-from vyre_foundation.ir.walk import bodies, expressions, postorder, statements
+from vyre_foundation.ir.walk import expressions, jumps_of, postorder, statements
 from vyre_foundation.validate.declared import declared_locals
 
 _KINDS = (Let, Var, Assign, Store, Atomic, If, For, Region, Break, Continue)
@@ -97,7 +97,7 @@ class VectorPrinter(StatementPrinter):
 
     def vector(self, body: Body) -> None:
         """The body, for all lanes."""
-        if any(_jumps(stmt) for stmt in body):
+        if any(jumps_of(*body)):
             self._frames.append(LoopMasks(None, self._mask_variable(self._vectors.mask)))
         self._vectors.enter(_before_jumps(body))
         self._block(body)
@@ -138,7 +138,7 @@ class VectorPrinter(StatementPrinter):
             if isinstance(stmt, (Break, Continue)):
                 self.number += sum(1 for _ in statements(rest))
                 return
-            if rest and _jumps(stmt):
+            if rest and any(jumps_of(stmt)):
                 self._rest(rest)
                 return
 
@@ -253,7 +253,7 @@ class VectorPrinter(StatementPrinter):
         out, vectors, dtype, outer = self._out, self._vectors, stmt.start.dtype, self._vectors.mask
         starts_diverge = vectors.lanes.varies(stmt.start)
         ends_diverge = starts_diverge or vectors.lanes.varies(stmt.stop)
-        if not ends_diverge and not any(map(_jumps, stmt.body)):
+        if not ends_diverge and not any(jumps_of(*stmt.body)):
             super()._for(stmt)
             return
         index, t = Local(stmt.name, dtype), TYPES[dtype]
@@ -481,7 +481,7 @@ def _vectors_of(parent: StatementPrinter, loop: For) -> LoopVectors | None:
 
     if not fits(lanes):
         return None
-    loops = [s for s in inner if any(map(_jumps, s.body)) or not is_better_unrolled(s)]
+    loops = [s for s in inner if any(jumps_of(*s.body)) or not is_better_unrolled(s)]
     indices = [n.index for n in nodes if isinstance(n, Load)] + [s.index for s in stmts if isinstance(s, Store)]
     gives_up = any(map(lanes.may_be_adjacent, indices)) or any(_is_permuted(s, lanes) for s in stmts)
     gives_up = gives_up or any(lanes.is_hidden(index) or lanes.is_reversed(index) for index in indices)
@@ -511,7 +511,7 @@ def _has_contiguous_lanes(loop: For, lanes: VectorLanes) -> bool:
     if not lanes.varies(loop.start):
         return True
     stmts = tuple(statements(loop.body))
-    if any(map(_jumps, loop.body)) or (loop.step == 1 and is_reduction(loop, stmts)):
+    if any(jumps_of(*loop.body)) or (loop.step == 1 and is_reduction(loop, stmts)):
         return False
     return lanes.is_in_row(loop.start)
 
@@ -595,13 +595,6 @@ def _has_rows(body: Body, lanes: VectorLanes) -> bool:
 # ── bodies ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _jumps(stmt: Stmt) -> bool:
-    """Whether a `break` or `continue` in `stmt` belongs to a loop around it."""
-    if isinstance(stmt, (Break, Continue)):
-        return True
-    return not isinstance(stmt, For) and any(_jumps(s) for body in bodies(stmt) for s in body)
-
-
 def _accesses_own(loop: For) -> bool:
     """Whether a loop accesses memory of an invocation or a workgroup."""
     stmts = tuple(statements(loop.body))
@@ -612,7 +605,7 @@ def _accesses_own(loop: For) -> bool:
 
 def _before_jumps(body: Body) -> Body:
     for position, stmt in enumerate(body):
-        if _jumps(stmt):
+        if any(jumps_of(stmt)):
             return body[: position + 1] if isinstance(stmt, If) else body[:position]
     return body
 

@@ -14,6 +14,7 @@ from vyre_foundation.ir import (
     Barrier,
     Break,
     Buffer,
+    Continue,
     Expr,
     For,
     If,
@@ -35,6 +36,7 @@ from vyre_foundation.ir import (
 from vyre_foundation.ir.walk import (
     bodies,
     expressions,
+    jumps_of,
     missing,
     postorder,
     program_expressions,
@@ -221,3 +223,10 @@ def test_a_statement_becomes_several_or_none() -> None:
         For("i", X, Y, 1, (If(TRUE, (), ()),)),
         Barrier(),
     )
+
+
+def test_a_jump_belongs_to_the_innermost_loop_around_it() -> None:
+    inner = For("j", X, Y, 1, (If(TRUE, (Break(),), ()), Continue()))
+    assert not list(jumps_of(inner))
+    assert list(jumps_of(*inner.body)) == [Break(), Continue()]
+    assert list(jumps_of(Region("r", (inner, If(TRUE, (inner,), (Continue(),)))))) == [Continue()]

@@ -13,6 +13,8 @@ from vyre_foundation.ir.stmt import (
     Assign,
     Atomic,
     Body,
+    Break,
+    Continue,
     For,
     If,
     Let,
@@ -186,6 +188,16 @@ def statements(body: Body) -> Iterator[Stmt]:
 
 
 _BLOCKS = (If, For, Region)
+
+
+def jumps_of(*stmts: Stmt) -> Iterator[Break | Continue]:
+    """Every `break` and `continue` in statements that belongs to a loop around them, in program order."""
+    for stmt in stmts:
+        if isinstance(stmt, (Break, Continue)):
+            yield stmt
+        elif not isinstance(stmt, For):
+            for nested in bodies(stmt):
+                yield from jumps_of(*nested)
 
 
 def program_expressions(program: Program) -> list[Expr]:

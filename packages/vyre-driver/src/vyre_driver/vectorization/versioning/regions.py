@@ -29,6 +29,7 @@ from vyre_foundation.ir.stmt import Body, Break, For, If, Let, Region, Return, S
 from vyre_foundation.ir.walk import (
     bodies,
     expressions,
+    jumps_of,
     postorder,
     rewrite,
     rewrite_body,
@@ -246,11 +247,7 @@ def _is_search(loop: For) -> bool:
     Compilers make no vectors of it, and it may end before a comparison was worth its cost.
     """
     is_known = isinstance(loop.start, Literal) and isinstance(loop.stop, Literal)
-    return not is_known and _may_break(loop.body)
-
-
-def _may_break(body: Body) -> bool:
-    return any(isinstance(s, Break) or (not isinstance(s, For) and any(map(_may_break, bodies(s)))) for s in body)
+    return not is_known and any(isinstance(s, Break) for s in jumps_of(*loop.body))
 
 
 def _is_long_loop(loop: For, ranges: Ranges) -> bool:

@@ -36,7 +36,7 @@ from vyre_foundation.ir.stmt import (
     Store,
     Var,
 )  # fmt: skip
-from vyre_foundation.ir.walk import bodies, expressions, postorder, statements
+from vyre_foundation.ir.walk import expressions, jumps_of, postorder, statements
 from vyre_foundation.ops import OPS
 from vyre_foundation.validate.declared import declared_locals
 
@@ -182,7 +182,7 @@ class _Structure:
                 return stmt
             case Return() | Break() | Continue() if later or in_loop:
                 return Once(stmt)
-            case If() if has_barrier(stmt) or (in_loop and _jumps_out(stmt)) or (later and _contains(stmt, Return)):
+            case If() if has_barrier(stmt) or (in_loop and any(jumps_of(stmt))) or (later and _contains(stmt, Return)):
                 then = self.nodes(stmt.then, in_loop=in_loop, barrier_later=later)
                 orelse = self.nodes(stmt.orelse, in_loop=in_loop, barrier_later=later)
                 return Choice(stmt.condition, then, orelse)
@@ -262,13 +262,6 @@ def has_barrier(stmt: Stmt) -> bool:
 
 def _contains(stmt: Stmt, *kinds: type[Stmt]) -> bool:
     return any(isinstance(s, kinds) for s in statements((stmt,)))
-
-
-def _jumps_out(stmt: Stmt) -> bool:
-    """Whether a `break` or `continue` in `stmt` belongs to a loop around it."""
-    if isinstance(stmt, (Break, Continue)):
-        return True
-    return not isinstance(stmt, For) and any(_jumps_out(s) for body in bodies(stmt) for s in body)
 
 
 def _carries(loop: For) -> bool:
