@@ -4,10 +4,14 @@ from contextlib import ExitStack
 
 import pytest
 
+from vyre_driver import DispatchConfig
+from vyre_driver_cpu.ahead import assembly_ahead
 from vyre_driver_cpu.loops import is_better_unrolled
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
+from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import For
+from vyre_foundation.text.parser import parse
 
 
 def nested(*trips: int) -> list[For]:
@@ -36,3 +40,48 @@ def nested(*trips: int) -> list[For]:
 )
 def test_the_unrolled_code_of_nested_loops_is_bounded(trips: tuple[int, ...], expected: list[bool]) -> None:
     assert list(map(is_better_unrolled, nested(*trips))) == expected
+
+
+def search(trips: int) -> Program:
+    """Rows of bytes whose loop ends at a product that is 3: a `break` that LLVM joins with the end of the loop."""
+    return parse(f"""program search workgroup(1, 1, 1) {{
+  read x: u8[] @0;
+  read n: u32[2] @1;
+  write out: u8[2] @2;
+  let t0 = global_id.x;
+  var v1 = 1:u8;
+  var v2 = 2:u8;
+  %0 = len(x) - 1 - t0 % 5 * n[0];
+  for i2 in 0..n[0] + (t0 & 3) {{
+    for i3 in 0..{trips} {{
+      v2 = v2 * 0;
+      let t16 = v1;
+      v1 = t16 + u8(i2);
+      if x[t0 * n[0] + i3] * x[%0 - i3] == 3 {{
+        break;
+      }}
+    }}
+  }}
+  out[t0] = v1 + v2;
+}}""")
+
+
+@pytest.mark.parametrize("trips", [8, 9, 39])
+def test_llvm_is_not_asked_for_what_it_cannot_unroll(trips: int, capfd: pytest.CaptureFixture[str]) -> None:
+    config = DispatchConfig(grid_override=(2, 1, 1))
+    assembly_ahead("host", search(trips), config)
+    assert capfd.readouterr().err == ""
+
+
+def test_a_jump_of_an_inner_loop_does_not_keep_the_outer_one() -> None:
+    with program("inner_jump", workgroup_size=1) as p:
+        x, out = p.read("x", u32, 16), p.write("out", u32, 1)
+        value = p.var(3, u32)
+        with p.range(0, 12):
+            with p.range(0, 12) as i:
+                value.set(value * 5 ^ x[i])
+                with p.if_(value == 7):
+                    p.break_()
+            value.set(value * 3)
+        out[0] = value
+    assert list(map(is_better_unrolled, p.build().of(For))) == [True, False]

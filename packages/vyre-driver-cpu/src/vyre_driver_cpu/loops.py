@@ -12,12 +12,14 @@ from __future__ import annotations
 
 from vyre_foundation.ir.buffer import Memory
 from vyre_foundation.ir.expr import Apply, Expr, Local
-from vyre_foundation.ir.stmt import Assign, Body, For, Stmt, Store
-from vyre_foundation.ir.walk import bodies, expressions, postorder, statements
+from vyre_foundation.ir.stmt import Assign, Body, Break, For, Stmt, Store
+from vyre_foundation.ir.walk import bodies, expressions, jumps_of, postorder, statements
 from vyre_foundation.validate.declared import declared_locals
 
 _ALWAYS = 4
 """A loop of at most this many iterations is not vectorized."""
+_MOST_WITH_BREAK = 8
+"""LLVM joins the exits of some loops with a `break`, and writes out no more iterations of those."""
 _MOST = 2000
 """Operations of all iterations together."""
 _SHORT = 64
@@ -47,6 +49,8 @@ def _is_better_unrolled(loop: For, each: int) -> bool:
     """The same of a loop with `each` operations in an iteration."""
     trips = loop.trip_count
     if loop.is_parallel or trips is None or trips * each > _MOST:
+        return False
+    if trips > _MOST_WITH_BREAK and any(isinstance(s, Break) for s in jumps_of(*loop.body)):
         return False
     stmts = tuple(statements(loop.body))
     if any(isinstance(s, For) and s.is_parallel for s in stmts):
