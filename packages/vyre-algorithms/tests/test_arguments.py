@@ -1,5 +1,6 @@
 """What algorithms take as arrays, beside arrays of NumPy."""
 
+from inspect import Parameter, isfunction, signature
 from pathlib import Path
 from typing import Any
 
@@ -49,3 +50,24 @@ def test_an_export_that_fails_is_told() -> None:
         InvalidInput, match=r"argument 'x': got a Broken that NumPy cannot read \(no memory of the host\)"
     ):
         va.sum(Broken(), backend="reference")
+
+
+ARRAYS = frozenset(
+    "a b columns indices keys mask messages points rows sources starts targets text values weights x y".split()
+)
+"""The parameters that are data: passed by position, as in NumPy."""
+
+
+@pytest.mark.parametrize("name", [name for name in va.__all__ if isfunction(getattr(va, name))])
+def test_only_data_is_passed_by_position_alone(name: str) -> None:
+    parameters = signature(getattr(va, name)).parameters.values()
+    by_position = {parameter.name for parameter in parameters if parameter.kind is Parameter.POSITIONAL_ONLY}
+    assert by_position <= ARRAYS
+
+
+def test_options_are_passed_by_name() -> None:
+    x = np.float32([3, 1, 2])
+    assert va.top_k(x, k=2, backend="reference")[0].tolist() == [3, 2]
+    drawn = va.sample(size=9, k=4, key=1, backend="reference")
+    assert drawn.tolist() == va.sample(9, 4, 1, backend="reference").tolist()
+    assert va.shuffle(x, key=1, backend="reference").tolist() == va.shuffle(x, 1, backend="reference").tolist()

@@ -135,7 +135,7 @@ def partition(x: object, mask: object, /, axis: int | None = None, *, backend: B
     return both if which is None else take(array, both, backend, which), first.size
 
 
-def select(x: object, predicate: Callable[[Value], Value], /, *, backend: Backend = None) -> Array:
+def select(x: object, /, predicate: Callable[[Value], Value], *, backend: Backend = None) -> Array:
     """Leave the elements for which a predicate holds, in their order.
 
     Args:

@@ -77,7 +77,7 @@ def convolve(x: object, weights: object, /, mode: str = "full", *, backend: Back
     return _filtered(x, weights, mode, backend, is_reversed=True)
 
 
-def stencil(x: object, update: Stencil, /, *, boundary: str | float = "edge", backend: Backend = None) -> Array:
+def stencil(x: object, /, update: Stencil, *, boundary: str | float = "edge", backend: Backend = None) -> Array:
     """Compute each element from its neighbours.
 
     Args:

@@ -181,7 +181,7 @@ def _stack(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
         raise InvalidInput("b", needed=needed, got=got, fix="reshape one of the arrays") from None
 
 
-def transpose(x: object, axes: Iterable[int] | None = None, /, *, backend: Backend = None) -> Array:
+def transpose(x: object, /, axes: Iterable[int] | None = None, *, backend: Backend = None) -> Array:
     """Put the axes into another order.
 
     Args:
@@ -366,7 +366,7 @@ def columns_below(columns: Array, length: int, backend: Backend) -> Array:
     return places_below(columns, length, "columns", "pass a vector with an element for each column", backend)
 
 
-def csr(rows: object, columns: object, values: object, number: int, /, *, backend: Backend = None) -> tuple[Array, ...]:
+def csr(rows: object, columns: object, values: object, /, number: int, *, backend: Backend = None) -> tuple[Array, ...]:
     """Bring a sparse matrix of coordinates (COO) into compressed rows; elements of a row stay in their order.
 
     Args:

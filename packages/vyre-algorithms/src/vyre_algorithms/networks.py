@@ -29,7 +29,7 @@ GROUP = 64
 
 
 def kmeans(
-    points: object, k: int, key: int = 0, /, *, iterations: int = 100, backend: Backend = None
+    points: object, /, k: int, key: int = 0, *, iterations: int = 100, backend: Backend = None
 ) -> tuple[Array, Array]:
     """Divide points into clusters by Lloyd's algorithm.
 
@@ -72,8 +72,8 @@ def kmeans(
 def pagerank(
     sources: object,
     targets: object,
-    number: int,
     /,
+    number: int,
     *,
     damping: float = 0.85,
     tolerance: float = 1e-10,
@@ -115,7 +115,7 @@ def pagerank(
     return run_loop(_rank, shape, given, backend)["ranks"]
 
 
-def connected_components(sources: object, targets: object, number: int, /, *, backend: Backend = None) -> Array:
+def connected_components(sources: object, targets: object, /, number: int, *, backend: Backend = None) -> Array:
     """Find the parts of a network between which no edges are, whatever their direction.
 
     Args:

@@ -28,7 +28,7 @@ CHUNK = 1 << 12
 """Bytes whose matches an invocation finds."""
 
 
-def find_all(text: object, patterns: Iterable[Message], /, *, backend: Backend = None) -> tuple[Array, Array]:
+def find_all(text: object, /, patterns: Iterable[Message], *, backend: Backend = None) -> tuple[Array, Array]:
     """Find every place where one of many patterns is, overlapping ones too.
 
     Args:

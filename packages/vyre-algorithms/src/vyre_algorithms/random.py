@@ -25,7 +25,7 @@ THREEFRY_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 THREEFRY_PARITY = 0x1BD11BDA
 
 
-def philox(key: int, size: int, /, *, counter: int = 0, backend: Backend = None) -> Array:
+def philox(key: int, size: int, *, counter: int = 0, backend: Backend = None) -> Array:
     """Make random words by Philox4x32-10 (Salmon et al., 2011).
 
     Args:
@@ -44,7 +44,7 @@ def philox(key: int, size: int, /, *, counter: int = 0, backend: Backend = None)
     return _made(PHILOX, key, size, counter, backend)
 
 
-def threefry(key: int, size: int, /, *, counter: int = 0, backend: Backend = None) -> Array:
+def threefry(key: int, size: int, *, counter: int = 0, backend: Backend = None) -> Array:
     """Make random words by Threefry2x32-20 (Salmon et al., 2011).
 
     Args:
@@ -66,7 +66,6 @@ def threefry(key: int, size: int, /, *, counter: int = 0, backend: Backend = Non
 def uniform(
     key: int,
     shape: int | Sequence[int],
-    /,
     dtype: object = f32,
     *,
     counter: int = 0,
@@ -96,7 +95,6 @@ def uniform(
 def normal(
     key: int,
     shape: int | Sequence[int],
-    /,
     dtype: object = f32,
     *,
     counter: int = 0,
@@ -125,7 +123,7 @@ def normal(
     return _shaped(_NORMAL, key, shape, dtype, counter, backend)
 
 
-def shuffle(x: object, key: int, /, *, backend: Backend = None) -> Array:
+def shuffle(x: object, /, key: int, *, backend: Backend = None) -> Array:
     """Shuffle the elements of the first axis: in the order of random words, which `philox` makes.
 
     Args:
@@ -145,7 +143,7 @@ def shuffle(x: object, key: int, /, *, backend: Backend = None) -> Array:
     return gather(array, argsort(words.view(np.uint64), backend=backend), backend=backend)
 
 
-def sample(size: int, k: int, key: int, /, *, backend: Backend = None) -> Array:
+def sample(size: int, k: int, key: int, *, backend: Backend = None) -> Array:
     """Draw different numbers below `size`: the first of a shuffle of all.
 
     Args:

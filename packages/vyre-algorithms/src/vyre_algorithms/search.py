@@ -75,7 +75,7 @@ def places_in(array: Array, values: Array, is_right: bool, backend: Backend) -> 
 
 
 def top_k(
-    x: object, k: int, /, axis: int = -1, *, largest: bool = True, backend: Backend = None
+    x: object, /, k: int, axis: int = -1, *, largest: bool = True, backend: Backend = None
 ) -> tuple[Array, Array]:
     """Find the greatest elements along an axis, the greatest first.
 
