@@ -39,6 +39,18 @@ def test_mapped_files_matrices_and_exporters_are_arrays(tmp_path: Path) -> None:
         assert type(va.sort(given, backend="reference")) is np.ndarray
 
 
+@pytest.mark.parametrize("name", ["float32", "complex64", "int64"])
+@pytest.mark.parametrize("function", [va.sum, va.sort, va.fft, va.rfft, va.cumsum, va.bincount, va.histogram])
+def test_another_byte_order_is_refused_with_what_converts_it(function: Any, name: str) -> None:
+    x = np.ones(4, np.dtype(name).newbyteorder(">"))
+    with pytest.raises(
+        InvalidInput, match=f"got the type {name} in another byte order, .* Fix: convert it with"
+    ) as error:
+        function(x, backend="reference")
+    assert error.value.fix == f"convert it with .astype({name!r})"
+    assert x.astype(name).dtype.isnative
+
+
 @pytest.mark.parametrize("given", [[1, 2], "12", None, object()])
 def test_what_has_no_type_is_no_array(given: object) -> None:
     with pytest.raises(InvalidInput, match=r"argument 'x': got .*expected an array"):

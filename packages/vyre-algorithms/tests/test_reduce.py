@@ -226,6 +226,8 @@ def test_types_by_their_names_in_numpy(given, wanted):
         ("f16", "got .*, expected a type of the language"),
         ("complex128", "got 'complex128', expected a type of the language"),
         ("number", "got 'number', expected a type of the language"),
+        (";i", "got ';i', expected a type of the language"),
+        ("'", 'got "\'", expected a type of the language'),
         (complex, "got the type complex, expected a type of the language"),
         ([], "got list, expected a type of the language"),
         (3, "got 3, expected a type of the language"),

@@ -15,6 +15,7 @@ import pytest
 import vyre as vy
 from vyre_driver import EngineBackend, acquire
 from vyre_driver.arrays import make
+from vyre_driver.backend.dlpack import from_dlpack
 from vyre_driver.errors import BackendError, DeviceOutOfMemory, InvalidInput, StaleHandle, UnsupportedFeature
 from vyre_driver.testing.fake_port import FakePort
 from vyre_foundation.errors import BuildError
@@ -132,7 +133,7 @@ def test_a_part_is_replaced_by_an_array(backend: vy.VyreBackend) -> None:
     array[::2] = array[::-2]
     host[::2] = host[::-2].copy()
     assert np.array_equal(array.numpy(), host)
-    with pytest.raises(InvalidInput, match=r"array of int32 of the shape \(4,\).*Fix: convert or reshape"):
+    with pytest.raises(InvalidInput, match=r"array of int32 of the shape \(4,\).*Fix: convert it with"):
         array[0] = np.zeros(4, np.float32)
     with pytest.raises(BuildError, match="does not fit i32"):
         array[0] = 2**40
@@ -270,7 +271,9 @@ def test_memory_of_the_host_is_used_in_place() -> None:
 def test_arrays_of_other_libraries_come_in(backend: vy.VyreBackend) -> None:
     assert vy.array(memoryview(np.float32([1, 2])), backend=backend).numpy().tolist() == [1, 2]
     assert vy.array([1, 2.5], vy.f16, backend=backend).numpy().tolist() == [1, 2.5]
+    assert vy.array([1, 2.5], "float16", backend=backend).astype("float32").numpy().tolist() == [1, 2.5]
     seven = vy.array(7, vy.u8, backend=backend)
+    seven[()] = np.array(7)
     assert (seven.item(), float(seven), int(seven)) == (7, 7.0, 7)
     assert type(float(seven)) is float
 
@@ -342,6 +345,9 @@ def test_what_has_no_name_in_the_array_interface_is_copied_by_its_type(backend: 
         _ = array.__array_interface__
     with pytest.raises(AttributeError, match="__cuda_array_interface__"):
         _ = array.__cuda_array_interface__
+    exporter = SimpleNamespace(__dlpack__=array.__dlpack__, __dlpack_device__=array.__dlpack_device__)
+    assert from_dlpack(exporter).ctypes.data == array.numpy(copy=False).ctypes.data
+    assert vy.sum(exporter, backend=backend) == vy.array(exporter, backend=backend).numpy().sum() == 3
 
 
 def test_memory_that_is_not_the_host_s_is_copied() -> None:
@@ -445,7 +451,11 @@ def test_misuse_of_an_array_says_what_to_do() -> None:
         (lambda: array.transpose(0.5, 1), "got .0.5, 1., expected integers"),
         (lambda: array.reshape(2.0, 3), "got .2.0, 3., expected integers"),
         (lambda: f"{array:.2f}", "6 elements.*Fix: index the element"),
-        (lambda: array.__setitem__(0, np.zeros(2, np.uint32)), r"got one of uint32, \(2,\).*Fix: convert or reshape"),
+        (lambda: array.__setitem__(0, np.zeros(2, np.uint32)), r"got one of uint32, \(2,\).*Fix: reshape it"),
+        (
+            lambda: array.assign(np.zeros((2, 3), ">u4")),
+            r"got one of uint32 in another byte order, .*Fix: convert it with \.astype\('uint32'\)",
+        ),
         (lambda: array.__setitem__(0, np.ma.masked_array([1, 2, 3], [0, 0, 1])), "a masked array.*Fix: pass .filled"),
         (lambda: array[0, 0, 0], "Fix: pass one for each axis"),
         (lambda: array[0, ..., None, 0, 0], "3 indices for the shape .*Fix: pass one for each axis"),

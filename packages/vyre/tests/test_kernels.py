@@ -209,6 +209,8 @@ def test_generic_kernels() -> None:
         result = scaled(3, np.array([1, 2], dtype))
         assert result.dtype == dtype
         assert result.tolist() == [3, 6]
+    numbers = [2.0, np.float64(2), np.array(2.0), np.array(2, np.int64)]
+    assert [scaled(number, np.float32([1.5])).dtype for number in numbers] == [np.float32] * 4
     with pytest.raises(vy.BuildError) as error:
         scaled[vy.u8]
     assert str(error.value) == "the kernel 'scaled' has no t = u8. Fix: use one of f32, f64, i32"
@@ -446,6 +448,36 @@ def test_results_go_to_the_memory_of_the_caller() -> None:
         "argument 'out': got one of uint8, (3, 2), expected an array of uint8 of the shape (3, 3). "
         "Fix: pass such an array, or leave it out"
     )
+
+
+def test_an_array_without_axes_is_a_number() -> None:
+    offset = np.array(2.0)
+
+    @vy.kernel
+    def shifted(a: vy.f32, x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+        return a * x[vy.index()] + offset
+
+    x = np.float32([1, -2])
+    for number in (np.array(3.0), np.array(3), np.array(3.0, ">f4"), np.float64(3)):
+        assert run(shifted, number, x).tolist() == [5, -4]
+        assert shifted.on("reference")(number, vy.array(x, backend="reference")).numpy().tolist() == [5, -4]
+    with pytest.raises(vy.VyreError, match=r"argument 'a': got nan, expected a value|argument 'a': got one of str"):
+        run(shifted, np.array("3"), x)
+
+
+def test_results_go_to_no_memory_of_another_byte_order() -> None:
+    counts = np.zeros(256, ">u4")
+    with pytest.raises(
+        vy.VyreError, match=r"'counts': got one of uint32 in another byte order, .* Fix: convert it with"
+    ):
+        run(histogram, np.zeros(3, np.uint8), counts)
+
+    @vy.kernel
+    def doubled(x: vy.Array[vy.f32, "n"], out: vy.Out[vy.f32, "n"]):
+        out[vy.index()] = x[vy.index()] * 2.0
+
+    with pytest.raises(vy.VyreError, match=r"'out': got one of float32 in another byte order, .2,., expected"):
+        run(doubled, np.float32([1, 2]), np.zeros(2, ">f4"))
 
 
 def test_a_kernel_is_pickled_by_its_program() -> None:

@@ -43,6 +43,9 @@ def array_of(value: object, name: str = "x") -> Array:
             fix = "pass a NumPy array, which carries a type: numpy.asarray(…)"
             raise InvalidInput(name, needed="an array", got=type(value).__name__, fix=fix)
         array = np.asarray(found)  # of a class of NumPy itself
+    if type(array) is np.ndarray and not array.dtype.isnative:
+        fix = f"convert it with .astype({array.dtype.name!r})"
+        raise InvalidInput(name, needed="the byte order of this machine", got=shown(array.dtype), fix=fix)
     if array.size >= MOST:
         fix = "split the array"
         raise InvalidInput(name, needed=f"fewer than {MOST} elements", got=str(array.size), fix=fix)
@@ -81,7 +84,7 @@ def _dtype_of(given: object) -> DType:
             raise BuildError(f"got {given!r}, expected a type", fix=fix)
         try:
             return dtype_of(np.dtype(given))
-        except TypeError:
+        except (SyntaxError, TypeError, ValueError):
             pass
     return dtype_of(given)
 

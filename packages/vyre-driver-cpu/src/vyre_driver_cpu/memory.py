@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vyre_driver.backend.dlpack import from_dlpack
 from vyre_driver.engine.buffer_pool import padded_size, staggered
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def _host_array(foreign: object) -> npt.NDArray[Any] | None:
         return foreign
     try:
         if hasattr(foreign, "__dlpack__"):
-            return np.from_dlpack(foreign)
+            return from_dlpack(foreign)
         return np.asarray(foreign) if hasattr(foreign, "__array_interface__") else None
     except (BufferError, RuntimeError, TypeError, ValueError):
         return None

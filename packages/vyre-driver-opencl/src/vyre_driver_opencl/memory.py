@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pyopencl as cl
 
+from vyre_driver.backend.dlpack import from_dlpack
 from vyre_driver.engine.buffer_pool import padded_size, staggered
 from vyre_driver_opencl import about
 
@@ -170,7 +171,7 @@ def _host_array(foreign: object) -> npt.NDArray[Any] | None:
         return foreign
     try:
         if hasattr(foreign, "__dlpack__"):
-            return np.from_dlpack(foreign)
+            return from_dlpack(foreign)
         return np.asarray(foreign) if hasattr(foreign, "__array_interface__") else None
     except (BufferError, RuntimeError, TypeError, ValueError):
         return None

@@ -7,11 +7,13 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from vyre_driver.backend.dlpack import export_dlpack, from_dlpack
+from vyre_driver.backend.typed import array_bytes
 from vyre_driver.errors import InvalidInput, InvalidLaunch
 from vyre_driver.plan.launch import LaunchPlan
 from vyre_driver.testing.mock import MockBackend
 from vyre_foundation.build import program
-from vyre_foundation.dtype import DTYPES, DType, f32, f64, u32
+from vyre_foundation.dtype import DTYPES, DType, bf16, f32, f64, u32
 from vyre_foundation.ir.buffer import LengthOf
 from vyre_foundation.ir.program import Program
 
@@ -74,6 +76,41 @@ FLOATS = np.array([1.5, -2.0], np.float32)
 )
 def test_whoever_exports_memory_is_understood(value: object) -> None:
     assert run(f32, value).tolist() == [1.5, -2.0]
+
+
+class Tensor:
+    """An exporter by DLPack alone, whose type it may have renamed, as a tensor of bf16 does."""
+
+    def __init__(self, contents: Any, *, is_versioned: bool) -> None:
+        self._contents, self._is_versioned = contents, is_versioned
+
+    def __dlpack__(self, **options: Any) -> Any:
+        if options and not self._is_versioned:
+            raise TypeError("options are not known")
+        return export_dlpack(self._contents, **options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+
+@pytest.mark.parametrize("is_versioned", [False, True])
+@pytest.mark.parametrize("part", [slice(None), slice(None, None, -2)])
+def test_tensors_of_bf16_come_by_their_bits(part: slice, is_versioned: bool) -> None:
+    values = np.array([1.5, -2.0, np.inf], ml_dtypes.bfloat16)[part]
+    tensor = Tensor(values, is_versioned=is_versioned)
+    with pytest.raises((BufferError, RuntimeError)):
+        np.from_dlpack(tensor)
+    found = from_dlpack(tensor)
+    assert found.dtype == ml_dtypes.bfloat16
+    assert np.shares_memory(found, values)
+    assert run(bf16, tensor).tolist() == values.tolist()
+    with pytest.raises(InvalidInput, match="got one of bfloat16, expected an array of float32"):
+        run(f32, tensor)
+
+
+def test_other_types_keep_their_names_in_dlpack() -> None:
+    assert from_dlpack(Tensor(FLOATS, is_versioned=True)).tolist() == FLOATS.tolist()
+    assert np.from_dlpack(Tensor(FLOATS, is_versioned=True)).dtype == np.float32
 
 
 class WithGradient:
@@ -175,6 +212,7 @@ def give(plan: LaunchPlan, memory: Mapping[str, memoryview]) -> None:
     [
         (f32, 2.5), (f32, 7), (u32, 7), (u32, 7.0), (u32, True), (f32, np.float64(0.1)), (u32, np.int64(7)),
         (u32, np.float32(7)), (f64, np.float32(0.1)), (f32, ml_dtypes.bfloat16(2.5)), (u32, np.True_),
+        (f32, np.array(3.0)), (u32, np.array(7)), (f32, np.array(2.5, ">f4")), (f32, np.array(2.5, ml_dtypes.bfloat16)),
     ],
 )  # fmt: skip
 def test_a_number_is_a_uniform_of_one_element(dtype: DType, number: float) -> None:
@@ -186,11 +224,17 @@ def test_a_number_is_a_uniform_of_one_element(dtype: DType, number: float) -> No
     ("count", "number"),
     [
         (1, 0.5), (1, -1), (1, 2**32), (None, 7), (2, 7), (1, "7"), (1, None), (1, [7]), (1, np.int64(-1)),
+        (1, np.array(-1)), (1, np.array(2.5)), (2, np.array(7)), (1, np.array([7])), (1, np.array("7")),
     ],
 )  # fmt: skip
 def test_other_numbers_are_refused(count: int | None, number: object) -> None:
-    with pytest.raises(InvalidInput, match=r"argument 'by': got .*, expected .* u32\. Fix: "):
+    with pytest.raises(InvalidInput, match=r"argument 'by': got .*, expected .* u(int)?32\. Fix: "):
         MockBackend(give).dispatch_arrays(scaling(u32, count), {"by": number})
+
+
+def test_an_array_without_axes_keeps_its_bits_in_a_uniform() -> None:
+    found = array_bytes(scaling(f32, 1).inputs[0], np.array(0x7FC0_1234, np.uint32).view(np.float32))
+    assert found.view(np.uint32).tolist() == [0x7FC0_1234]
 
 
 def test_arrays_come_by_name() -> None:

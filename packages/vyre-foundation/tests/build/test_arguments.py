@@ -231,6 +231,7 @@ MESSAGES: Mapping[str, tuple[Callable[[Scene], Any], str]] = {
     "slice": (lambda s: s.x[1:], "Fix: load and store one element at a time"),
     "type of Python": (lambda s: s.value.cast(float), "got Python's type float, expected one that says its width"),
     "name of a type": (lambda s: s.p.read("a", "f32"), r"got 'f32', expected a type\. Fix: use one of bool_, u8, "),
+    "name of 8 bytes": (lambda s: s.value.cast("i8"), r"got 'i8', expected a type\. Fix: use one of"),
     "like a name": (lambda s: s.p.write("a", v.u32, like="x"), "got 'x' as like, expected a buffer"),
     "computed length": (lambda s: s.p.write("a", v.u32, s.x.length), "Fix: a length is known before the launch"),
     "computed step": (lambda s: s.p.range(0, 4, s.value), "Fix: count the steps in a loop of step 1, and multiply"),
@@ -287,3 +288,17 @@ def test_every_method_and_function_says_what_it_does(name: str, member: object) 
     parameters = inspect.signature(member).parameters if callable(member) else {}
     if any(p != "self" for p in parameters) and "Value.cast` does" not in text and "Value.bitcast` does" not in text:
         assert "Args:" in text, text
+
+
+@pytest.mark.parametrize("given", ["float32", np.float32, np.dtype("f4"), v.f32])
+def test_types_have_the_names_of_numpy(given: Any) -> None:
+    assert v.constant(given, 1).dtype is v.f32
+    assert v.constant("int64", 1).dtype is v.i64
+
+
+def test_an_array_without_axes_is_a_number() -> None:
+    scene = Scene()
+    assert str(v.constant(v.f32, np.array(3.0)).expr) == str(v.constant(v.f32, 3.0).expr)
+    assert str((scene.value * np.array(3)).expr) == str((scene.value * 3).expr)
+    with pytest.raises(v.BuildError, match="got MaskedArray, expected a value or a number"):
+        scene.real * np.ma.masked_array(2.0, True)

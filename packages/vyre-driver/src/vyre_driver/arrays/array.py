@@ -15,13 +15,14 @@ from vyre_driver.arrays.memory import ArrayMemory, constant_memory, is_on_host, 
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.delegate import innermost
+from vyre_driver.backend.dlpack import export_dlpack
 from vyre_driver.backend.resources import ResidentArray, Resource
 from vyre_driver.errors import DeviceOutOfMemory, InvalidInput, UnsupportedFeature
 from vyre_driver.plan.gather import convert, gather, layout_of, scatter
 from vyre_driver.plan.moves import copy_all, copy_range, grid_of
 from vyre_driver.plan.operators import WithoutOperators
 from vyre_driver.plan.strides import broadcast_strides, contiguous_strides, lengths_of, reordered, reshaped
-from vyre_foundation.build.arguments import DTypeLike, dtype_of, elements_of, shown
+from vyre_foundation.build.arguments import DTypeLike, dtype_of, elements_of, number, shown, shown_type
 from vyre_foundation.dtype import DType, bool_
 
 if TYPE_CHECKING:
@@ -200,13 +201,13 @@ class DeviceArray(WithoutOperators, ResidentArray):
     def __dlpack__(self, **options: Any) -> Any:
         """Export the memory where it is; a copy on the host, where the backend cannot, or the caller asks for one."""
         if options.get("copy"):
-            return self.numpy().__dlpack__(**{name: x for name, x in options.items() if name != "copy"})
+            return export_dlpack(self.numpy(), **{name: x for name, x in options.items() if name != "copy"})
         try:
-            return self._exported().__dlpack__(**options)
+            return export_dlpack(self._exported(), **options)
         except UnsupportedFeature as error:
             if options.get("copy") is False:
                 raise BufferError(str(error)) from error
-            return self.numpy().__dlpack__(**options)
+            return export_dlpack(self.numpy(), **options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         try:
@@ -396,9 +397,10 @@ class DeviceArray(WithoutOperators, ResidentArray):
             fix = "pass .filled(value), or .data for all elements"
             raise InvalidInput("array", needed="an array without a mask", got="a masked array", fix=fix)
         if numpy_dtype(self) != numpy_dtype(given) or given.shape != self.shape:
-            needed = f"an array of {numpy_dtype(self).name} of the shape {self.shape}"
-            got = f"one of {numpy_dtype(given).name}, {given.shape}"
-            raise InvalidInput("array", needed=needed, got=got, fix="convert or reshape it first")
+            own, other = numpy_dtype(self).name, shown_type(numpy_dtype(given))
+            needed, got = f"an array of {own} of the shape {self.shape}", f"one of {other}, {given.shape}"
+            fix = "reshape it first" if other == own else f"convert it with .astype({own!r})"
+            raise InvalidInput("array", needed=needed, got=got, fix=fix)
         if self.size == 0:
             return
         if isinstance(given, np.ndarray) and self.is_contiguous:
@@ -431,8 +433,8 @@ class DeviceArray(WithoutOperators, ResidentArray):
         if any(getattr(part, "ndim", 0) > 0 for part in parts):
             raise TypeError("got an array as an index of an assignment. Fix: call vyre.scatter, or choose in a kernel")
         view = self[index]
-        if isinstance(value, (bool, int, float, np.generic)):
-            value = elements_of(self.dtype, value, "value")
+        if isinstance(value, np.generic) or number(value) is not None:
+            value = elements_of(self.dtype, value, "value")  # type: ignore[arg-type]
         view.assign(_broadcast(value, view.shape))
 
     # ── lifetime ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -80,7 +80,7 @@ def _on_device(backend: VyreBackend, buffer: Buffer, given: object) -> tuple[Dev
     if given.backend is not backend:
         require_same_backend(buffer.name, given, backend)
     if given.dtype is not buffer.dtype:
-        needed, fix = f"an array of {buffer.dtype}", "convert it with a kernel, or declare the buffer with its type"
+        needed, fix = f"an array of {buffer.dtype}", "convert it with .astype(…), or declare the buffer with its type"
         raise InvalidInput(buffer.name, needed=needed, got=f"one of {given.dtype}", fix=fix)
     resource = given.resource
     return (given, resource.byte_len) if resource is not None else (given.copy(), given.nbytes)

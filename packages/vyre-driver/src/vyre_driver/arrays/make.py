@@ -12,6 +12,7 @@ from vyre_driver.arrays.array import DeviceArray, allocate, require_same_backend
 from vyre_driver.arrays.arrow import from_arrow
 from vyre_driver.arrays.memory import ArrayMemory
 from vyre_driver.backend.contract import VyreBackend
+from vyre_driver.backend.dlpack import from_dlpack
 from vyre_driver.backend.typed import refuse_nulls
 from vyre_driver.errors import InvalidInput, UnsupportedFeature
 from vyre_driver.plan.strides import lengths_of
@@ -100,7 +101,7 @@ def imported(given: Any, name: str = "array") -> npt.NDArray[Any] | None:
             return from_arrow(given)
     try:
         if hasattr(given, "__dlpack__"):
-            return np.from_dlpack(given)
+            return from_dlpack(given)
         if hasattr(given, "__array_interface__") or hasattr(given, "__array__"):
             return np.asarray(given)
     except Exception as error:  # an exporter raises what it likes

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
+from vyre_driver.backend.dlpack import from_dlpack
 from vyre_driver.backend.resources import ResidentArray
 from vyre_driver.errors import InvalidInput, InvalidLaunch
-from vyre_foundation.build.arguments import number
+from vyre_foundation.build.arguments import number, shown_type
 from vyre_foundation.errors import LiteralOutOfRange
 from vyre_foundation.ir.buffer import Buffer, LengthOf, Memory
 from vyre_foundation.ir.expr import literal
@@ -42,7 +43,8 @@ class TypedDispatchExt(ABC):
             program: A valid program.
             arrays: One for each input, of the declared type and any shape: NumPy arrays, or objects that export DLPack,
                 the array interface or the buffer protocol. A uniform of one element also takes a number, of Python or
-                NumPy, that its type holds; other numbers and lists are refused, because they carry no type.
+                NumPy (a scalar, or an array without axes), that its type holds; other numbers and lists are refused,
+                because they carry no type.
             config: The options of the dispatch.
 
         Returns:
@@ -97,21 +99,20 @@ def _listed(declared: Mapping[str, Buffer]) -> str:
 def array_bytes(buffer: Buffer, value: object) -> Array:
     """The contiguous bytes of an array for `buffer`, checked by type; the number of elements is the plan's to judge."""
     expected = np.dtype(buffer.dtype.numpy)
-    found = number(value) if _is_number(buffer) else None
-    if found is not None:
-        return number_bytes(buffer, found)
+    if _is_number(buffer) and not (type(value) is np.ndarray and value.dtype == expected):
+        found = number(value)
+        if found is not None:
+            return number_bytes(buffer, found)
     array = _import(buffer, value)
     if array.dtype != expected:
-        got, fix = f"one of {array.dtype.name}", f"convert it to {expected.name}"
+        got, fix = f"one of {shown_type(array.dtype)}", f"convert it to {expected.name}"
         if array.dtype.names is not None:
             got, fix = "an array of structures", f"pass a field of it, as in x[{array.dtype.names[0]!r}]"
         elif hasattr(value, "astype"):
             fix = f"convert it with .astype({expected.name!r})"
-        if array.dtype.name == expected.name:
-            got += " in another byte order"
-        elif isinstance(value, (bytes, bytearray, memoryview)):
+        if isinstance(value, (bytes, bytearray, memoryview)):
             fix = f"say what the bytes are, with numpy.frombuffer(data, {expected.name!r})"
-        else:
+        elif array.dtype.name != expected.name:
             fix += ", or declare the buffer with its type"
         raise InvalidInput(buffer.name, needed=f"an array of {expected.name}", got=got, fix=fix)
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
@@ -147,7 +148,7 @@ def _import(buffer: Buffer, value: object) -> Array:
         raise InvalidInput(buffer.name, needed="plain memory", got=got, fix=fix)
     refuse_nulls(buffer.name, value)
     if hasattr(value, "__dlpack__"):
-        return _exported(buffer, value, np.from_dlpack)
+        return _exported(buffer, value, from_dlpack)
     if hasattr(value, "__array_interface__") or hasattr(value, "__array__"):
         return _exported(buffer, value, np.asarray)
     try:

@@ -353,7 +353,7 @@ def _admit(graph: Graph, backend: VyreBackend) -> None:
 def _resource(buffer: GraphBuffer, array: ResidentArray) -> Resource:
     """The memory of an array of the type of a resident buffer."""
     if array.dtype is not buffer.dtype:
-        needed, fix = f"an array of {buffer.dtype}", "convert it with a kernel, or declare the buffer with its type"
+        needed, fix = f"an array of {buffer.dtype}", "convert it with .astype(…), or declare the buffer with its type"
         raise InvalidInput(buffer.name, needed=needed, got=f"one of {array.dtype}", fix=fix)
     if array.resource is None:
         fix = "pass a copy, as in array[::2].copy()"

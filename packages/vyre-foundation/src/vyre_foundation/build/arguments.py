@@ -18,8 +18,8 @@ from vyre_foundation.ops import OPS, Op
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-DTypeLike: TypeAlias = "DType | type[np.generic] | np.dtype[Any]"
-"""A type of the language, or NumPy's name for it: ``f32`` or ``np.float32``."""
+DTypeLike: TypeAlias = "DType | type[np.generic] | np.dtype[Any] | str"
+"""A type of the language, or NumPy's name for it: ``f32``, ``np.float32`` or ``"float32"``."""
 
 # fmt: off
 _NUMPY_NAMES = {
@@ -39,6 +39,8 @@ def dtype_of(given: object) -> DType:
     if isinstance(given, type) and given in _PYTHON_TYPES:
         fix = f"use {_PYTHON_TYPES[given]}"
         raise BuildError(f"got Python's type {given.__name__}, expected one that says its width", fix=fix)
+    if isinstance(given, str) and given in _NUMPY_NAMES:
+        return _BY_NAME[_NUMPY_NAMES[given]]
     if isinstance(given, np.dtype) or (isinstance(given, type) and issubclass(given, np.generic)):
         found = np.dtype(given)
         if found in _BY_NUMPY:
@@ -64,8 +66,13 @@ def shown(given: object) -> str:
         text = repr(given)
         return text if len(text) <= 40 else f"{text[:36]}…{text[-1]}"
     if isinstance(given, np.dtype):
-        return f"the type {given.name}" if given.isnative else f"the type {given.name} in another byte order"
+        return f"the type {shown_type(given)}"
     return f"the type {given.__name__}" if isinstance(given, type) else type(given).__name__
+
+
+def shown_type(dtype: np.dtype[Any]) -> str:
+    """What a message says of a type of NumPy: two that differ in their byte order have one name."""
+    return dtype.name if dtype.isnative else f"{dtype.name} in another byte order"
 
 
 def is_value(given: object) -> bool:
@@ -162,8 +169,8 @@ def op_of(given: object) -> Op:
 
 
 def number(given: object) -> bool | int | float | None:
-    """`given` as a number of Python, if it is one, or NumPy's of one."""
-    if isinstance(given, np.generic):
+    """`given` as a number of Python, if it is one, or NumPy's of one: a scalar, or an array without axes."""
+    if isinstance(given, np.generic) or (type(given) is np.ndarray and not given.ndim):
         given = given.item() if given.dtype.kind in "biuf" else float(given) if given.dtype.name == "bfloat16" else None
     return given if isinstance(given, (bool, int, float)) else None
 

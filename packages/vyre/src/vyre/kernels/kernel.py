@@ -33,7 +33,7 @@ from vyre_driver.plan.axes import ShapedLaunch, length_from, shape_of, shaped_la
 from vyre_driver.profiling.verdicts import DispatchExplanation, DispatchVerdict, determinism
 from vyre_driver.tune.routing import backend_for_launch, shared_routes
 from vyre_foundation import Program, print_program
-from vyre_foundation.build.arguments import dtype_of, shown
+from vyre_foundation.build.arguments import dtype_of, number, shown, shown_type
 from vyre_foundation.dtype import DType
 from vyre_foundation.errors import BuildError
 from vyre_foundation.html import program_html
@@ -274,7 +274,7 @@ def _require_target(name: str, target: Any, output: NDArray | DeviceArray) -> No
     is_array = isinstance(target, (np.ndarray, DeviceArray))
     if not is_array or numpy_dtype(target) != numpy_dtype(output) or target.shape != output.shape:
         needed = f"an array of {numpy_dtype(output).name} of the shape {output.shape}"
-        got = f"one of {numpy_dtype(target).name}, {target.shape}" if is_array else shown(target)
+        got = f"one of {shown_type(numpy_dtype(target))}, {target.shape}" if is_array else shown(target)
         raise InvalidInput(name, needed=needed, got=got, fix="pass such an array, or leave it out")
     if isinstance(target, np.ndarray) and not target.flags.writeable:
         raise InvalidInput(name, needed="an array that can be written", got="one that cannot", fix="pass another")
@@ -356,17 +356,18 @@ class KernelFunction(HostCallable):
             return self._launch
 
     def _dtypes(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> tuple[DType, ...]:
-        """The types for the type variables, from the arrays of a call."""
+        """The types for the type variables: those of the arrays of a call, or of a number where no array has one."""
         names = [p.name for p in self._signature.parameters]
         if len(arrays) != len(names):
             names = [p.name for p in self._signature.parameters if not _is_result(p.type)]
         given = {**dict(zip(names, arrays, strict=False)), **named}
         found: dict[TypeVar, DType] = {}
-        for parameter in self._signature.parameters:
+        for parameter in sorted(self._signature.parameters, key=lambda p: isinstance(p.type, ScalarType)):
             variable, array = parameter.type.dtype, given.get(parameter.name)
             if isinstance(variable, TypeVar) and hasattr(array, "dtype"):
                 dtype = dtype_of(numpy_dtype(array))
-                if found.setdefault(variable, dtype) is not dtype:
+                is_number = isinstance(parameter.type, ScalarType) and number(array) is not None
+                if found.setdefault(variable, dtype) is not dtype and not is_number:
                     needed = f"one of {found[variable]}, as the others of {variable.__name__}"
                     fix = "pass arrays of one type"
                     raise InvalidInput(parameter.name, needed=needed, got=f"one of {dtype}", fix=fix)
