@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 
 import vyre_algorithms as va
-from vyre_driver.errors import InvalidInput
+from vyre_algorithms.arguments import contiguous
+from vyre_algorithms.launches import counted_up, zeros_beside
+from vyre_driver.errors import DeviceOutOfMemory, InvalidInput
+from vyre_foundation.dtype import f64
 
 
 class Exported:
@@ -83,3 +86,27 @@ def test_options_are_passed_by_name() -> None:
     drawn = va.sample(size=9, k=4, key=1, backend="reference")
     assert drawn.tolist() == va.sample(9, 4, 1, backend="reference").tolist()
     assert va.shuffle(x, key=1, backend="reference").tolist() == va.shuffle(x, 1, backend="reference").tolist()
+
+
+ENDLESS = np.broadcast_to(np.float64(1), (1 << 30, 1 << 29))
+"""The view of a number in a shape that no machine has the memory for."""
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: contiguous(ENDLESS),
+        lambda: zeros_beside(np.zeros(1), ENDLESS.shape, f64),
+        lambda: zeros_beside(np.zeros(1), (1 << 40, 1 << 40), f64),
+        lambda: counted_up(1 << 58),
+    ],
+)
+def test_memory_that_no_host_has_is_an_error_of_a_backend(call: Any) -> None:
+    with pytest.raises(DeviceOutOfMemory, match=r"out of memory: \d+ bytes are needed\. Fix: use smaller buffers"):
+        call()
+
+
+def test_products_that_no_index_reaches_are_refused() -> None:
+    column, row = np.broadcast_to(np.float32(1), (1 << 16, 1)), np.broadcast_to(np.float32(1), (1, 1 << 16))
+    with pytest.raises(InvalidInput, match=r"argument 'b': got one of 4294967296, .* Fix: multiply parts of `a`"):
+        va.matmul(column, row, backend="reference")

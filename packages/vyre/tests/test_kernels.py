@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import vyre as vy
-from vyre_driver import availability
+from vyre_driver import DeviceOutOfMemory, availability
 
 BACKENDS = [id for id in ("cpu", "opencl", "opencl-intel") if availability(id).is_available]
 FAST = "reference"
@@ -463,6 +463,18 @@ def test_an_array_without_axes_is_a_number() -> None:
         assert shifted.on("reference")(number, vy.array(x, backend="reference")).numpy().tolist() == [5, -4]
     with pytest.raises(vy.VyreError, match=r"argument 'a': got nan, expected a value|argument 'a': got one of str"):
         run(shifted, np.array("3"), x)
+
+
+def test_a_result_that_no_host_has_memory_for_is_an_error_of_a_backend() -> None:
+    @vy.kernel
+    def products(x: vy.Array[vy.f64, "n"], y: vy.Array[vy.f64, "m"]) -> vy.Array[vy.f64, "n", "m"]:
+        i, j = vy.index()
+        return x[i] * y[j]
+
+    x = np.broadcast_to(np.float64(1), (1 << 29,))
+    for call in (lambda: run(products, x, x), lambda: vy.run(products, x=x, y=x, backend=FAST)):
+        with pytest.raises(DeviceOutOfMemory, match="out of memory: 2305843009213693952 bytes"):
+            call()
 
 
 def test_results_go_to_no_memory_of_another_byte_order() -> None:

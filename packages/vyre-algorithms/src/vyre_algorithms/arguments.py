@@ -14,7 +14,7 @@ import numpy.typing as npt
 from vyre_driver import DeviceArray, VyreBackend
 from vyre_driver.arrays.array import require_same_backend
 from vyre_driver.arrays.make import imported
-from vyre_driver.errors import InvalidInput
+from vyre_driver.errors import DeviceOutOfMemory, InvalidInput
 from vyre_driver.graph.recorded import RecordedRange
 from vyre_foundation import BuildError, DType, Value, constant
 from vyre_foundation.build.arguments import dtype_of, number, shown
@@ -118,7 +118,10 @@ def vector(value: object, name: str = "x") -> Array:
 def contiguous(array: Array) -> Array:
     """The array with its elements one after another; a copy only if they are not."""
     if type(array) is np.ndarray:
-        return np.asarray(array, order="C")  # `ascontiguousarray` adds an axis to what has none
+        try:
+            return np.asarray(array, order="C")  # `ascontiguousarray` adds an axis to what has none
+        except MemoryError as error:
+            raise DeviceOutOfMemory(array.nbytes) from error
     return array if array.is_contiguous else array.copy()
 
 

@@ -25,7 +25,7 @@ from vyre_algorithms.arguments import (
 from vyre_algorithms.launches import has_lanes, launch, words, zeros_beside
 from vyre_algorithms.move import places_of
 from vyre_algorithms.reduce import max as greatest, min as least_of
-from vyre_driver.errors import InvalidInput
+from vyre_driver.errors import DeviceOutOfMemory, InvalidInput
 from vyre_driver.graph.recorded import RecordedRange
 from vyre_foundation import Array as Buffer, DType, Program, ProgramBuilder, Value, constant, program, select, u32
 from vyre_foundation.build.arguments import shown
@@ -141,6 +141,8 @@ def _edges(
         ends = _ends_of_bins(range, array, backend)
         try:
             return _equal_bins(number, ends).copy()
+        except MemoryError as error:
+            raise DeviceOutOfMemory(8 * (number + 1)) from error
         except ValueError:
             needed, fix = f"bins that f64 tells apart from {ends}", "pass fewer bins, or a wider `range`"
             raise InvalidInput("bins", needed=needed, got=str(number), fix=fix) from None

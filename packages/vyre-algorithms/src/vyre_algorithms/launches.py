@@ -16,11 +16,11 @@ from vyre_algorithms.replay import ReplayedGraphs, ResidentGraph
 from vyre_driver import CompiledGraph, DeviceArray, DispatchConfig, VyreBackend, backend_for, compile_graph
 from vyre_driver.arrays.array import allocate
 from vyre_driver.arrays.dispatch import backend_of, dispatch_device_arrays
-from vyre_driver.arrays.make import array as array_on
+from vyre_driver.arrays.make import array as array_on, host_zeros
 from vyre_driver.arrays.memory import is_live
 from vyre_driver.backend.config import DEFAULT_CONFIG
 from vyre_driver.device.profile import DeviceProfile, Extent
-from vyre_driver.errors import InvalidInput, StaleHandle
+from vyre_driver.errors import DeviceOutOfMemory, InvalidInput, StaleHandle
 from vyre_driver.graph.nodes import Graph
 from vyre_driver.graph.record import GraphRecorder
 from vyre_driver.graph.recorded import RecordedRange
@@ -279,6 +279,14 @@ def _uploaded(backend: VyreBackend, make: Callable[..., HostArray], parameters: 
     return array_on(backend, make(*parameters))
 
 
+def counted_up(number: int) -> HostArray:
+    """The numbers from 0 on, of u32."""
+    try:
+        return np.arange(number, dtype=np.uint32)
+    except MemoryError as error:
+        raise DeviceOutOfMemory(4 * number) from error
+
+
 @lru_cache(maxsize=1024)
 def words(*numbers: int) -> HostArray:
     """Numbers for a uniform of u32: launches take arrays of the declared type without a conversion."""
@@ -303,7 +311,7 @@ def zeros_beside(model: Array, shape: Sequence[int], dtype: DType) -> Array:
         return made
     if isinstance(model, DeviceArray):
         return allocate(model.backend, dtype, tuple(shape))
-    return np.zeros(shape, dtype.numpy)
+    return host_zeros(shape, dtype.numpy)
 
 
 def slots_beside(model: Array, number: int) -> Array:

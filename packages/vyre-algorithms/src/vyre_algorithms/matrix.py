@@ -28,6 +28,7 @@ from vyre_algorithms.arguments import (
 from vyre_algorithms.launches import (
     beside,
     broadcast,
+    counted_up,
     has_lanes,
     joined,
     launch,
@@ -59,6 +60,8 @@ NARROW = 8
 """Columns of a product up to which an invocation computes a row."""
 TILE = 16
 GROUP = 64
+MOST_PRODUCTS = 1 << 32
+"""Elements of a product: indices fit u32."""
 
 
 def matmul(
@@ -102,6 +105,9 @@ def matmul(
     if out is not None:
         target(out, [left, right], result, shape)
     size = math.prod(stack) * m * n
+    if size >= MOST_PRODUCTS:
+        needed, got = f"a product of fewer than {MOST_PRODUCTS} elements", f"one of {size}"
+        raise InvalidInput("b", needed=needed, got=got, fix="multiply parts of `a`, some rows each")
     if not size or not k:
         return delivered(zeros_beside(left, shape, result), out)
     given = {
@@ -393,7 +399,7 @@ def csr(rows: object, columns: object, values: object, /, number: int, *, backen
     fix = "pass the number of all rows as `number`"
     of_each = places_below(of_each, most, "rows", fix, backend)
     order = argsort(of_each, backend=backend)
-    sought = np.arange(most, dtype=np.uint32)
+    sought = counted_up(most)
     ordered = gather(of_each, order, backend=backend)
     starts = searchsorted(ordered, sought, backend=backend)
     starts = joined([starts, np.array([of_each.size])])

@@ -8,7 +8,7 @@ import numpy as np
 
 from vyre_algorithms.arguments import MOST, Array, Backend, array_of, contiguous, count, of_kind, real, vector
 from vyre_algorithms.count import bincount
-from vyre_algorithms.launches import mapped, run_loop, with_grid
+from vyre_algorithms.launches import counted_up, mapped, run_loop, with_grid
 from vyre_algorithms.matrix import multiply_rows
 from vyre_algorithms.monoids import reduction_of
 from vyre_algorithms.move import places_below, take
@@ -132,7 +132,7 @@ def connected_components(sources: object, targets: object, /, number: int, *, ba
         InvalidInput: As for `pagerank`.
     """
     nodes, begins, ends = _edges(sources, targets, number, backend)
-    labels = np.arange(nodes, dtype=np.uint32)
+    labels = counted_up(nodes)
     if not begins.size:
         return labels.astype(np.int64)
     given = {"begins": begins, "ends": ends, "first": labels}
@@ -245,7 +245,7 @@ def _rank(graph: GraphRecorder, nodes: int, edges: int, iterations: int) -> None
     if edges:
         degrees = bincount(begins, minlength=nodes)
         order = by_digits(ends, True, False, edges, None, most=nodes - 1)
-        starts = places_in(take(ends, order, None), np.arange(nodes + 1, dtype=np.uint32), False, None)
+        starts = places_in(take(ends, order, None), counted_up(nodes + 1), False, None)
         weighed = graph.dispatch(_weights(), begins=begins, degrees=degrees, order=order)
     else:
         degrees, followed = graph.temporary(i64, nodes, "degrees"), graph.temporary(f64, nodes, "followed")

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-import numpy as np
-
 from vyre_algorithms.arguments import Array, Backend
-from vyre_algorithms.launches import launch
+from vyre_algorithms.launches import counted_up, launch
 from vyre_algorithms.scans import scan
 from vyre_algorithms.search import places_in
 from vyre_algorithms.tree import BLOCK, Reduction, SequenceLayout, block_program
@@ -36,7 +34,7 @@ def reduce_segments(
             _launch(_blocks(), {"starts": starts}, backend)["blocks"], exclusive=True, dtype=u32, backend=backend
         )
         most = found[0].size // BLOCK + starts.size - 1
-        numbers = np.arange(most, dtype=np.uint32)
+        numbers = counted_up(most)
         given = {"starts": starts, "offsets": offsets, "behind": places_in(offsets, numbers, True, backend)}
         found = _of_blocks(reduction, found, _launch(_bounds(), given, backend, most), backend)
         starts, longest, reduction = offsets, -(-longest // BLOCK), reduction.of_states

@@ -6,8 +6,6 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 import vyre_reference
 from vyre_driver import (
     DeviceArray,
@@ -17,7 +15,7 @@ from vyre_driver import (
     registered_backends_by_precedence as registered_backends_by_precedence,
 )
 from vyre_driver.arrays.dispatch import backend_of, dispatch_device_arrays
-from vyre_driver.arrays.make import zeros
+from vyre_driver.arrays.make import host_zeros, zeros
 from vyre_driver.backend.config import DEFAULT_CONFIG
 from vyre_driver.backend.delegate import innermost
 from vyre_driver.errors import InvalidInput, InvalidLaunch
@@ -243,7 +241,7 @@ def launch_of(
         held = backend_of(named.values()) if shaped.zeros else None
         named |= shaped.constants
         for name, shape, dtype in shaped.zeros:
-            named[name] = np.zeros(shape, dtype) if held is None else zeros(held, shape, dtype)
+            named[name] = host_zeros(shape, dtype) if held is None else zeros(held, shape, dtype)
     elif LAUNCH_SHAPE not in named and any(buffer.name == LAUNCH_SHAPE for buffer in program.inputs):
         raise _without_shapes(program)
     if options.grid_override is None:

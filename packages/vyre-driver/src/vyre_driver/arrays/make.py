@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from vyre_driver.arrays.memory import ArrayMemory
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.dlpack import from_dlpack
 from vyre_driver.backend.typed import refuse_nulls
-from vyre_driver.errors import InvalidInput, UnsupportedFeature
+from vyre_driver.errors import DeviceOutOfMemory, InvalidInput, UnsupportedFeature
 from vyre_driver.plan.strides import lengths_of
 from vyre_foundation.build.arguments import DTypeLike, dtype_of, elements_of, shown
 
@@ -57,6 +58,14 @@ def asarray(backend: VyreBackend, given: object, dtype: DTypeLike | None = None)
         if resource is not None:
             return DeviceArray(backend, ArrayMemory(resource), dtype_of(host.dtype), host.shape)
     return array(backend, host)
+
+
+def host_zeros(shape: Sequence[int], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Zeros in the memory of the host, or the error that every backend raises where there is not that much."""
+    try:
+        return np.zeros(shape, dtype)
+    except (MemoryError, ValueError) as error:  # NumPy raises the latter for more bytes than addresses
+        raise DeviceOutOfMemory(math.prod(shape) * np.dtype(dtype).itemsize) from error
 
 
 def host_array(given: object, dtype: DTypeLike | None = None) -> npt.NDArray[Any]:

@@ -23,7 +23,7 @@ from vyre.kernels.source import FunctionSource, source_of
 from vyre_driver import DeviceArray, DispatchConfig, EngineBackend, UnsupportedFeature, VyreBackend
 from vyre_driver.arrays.array import numpy_dtype
 from vyre_driver.arrays.dispatch import backend_of, dispatch_device_arrays
-from vyre_driver.arrays.make import zeros
+from vyre_driver.arrays.make import host_zeros, zeros
 from vyre_driver.arrays.structs import StructArray, given_units, layout_of
 from vyre_driver.backend.config import DEFAULT_CONFIG
 from vyre_driver.backend.delegate import innermost
@@ -197,7 +197,7 @@ class KernelLauncher(HostCallable):
         """Add what the program takes and the caller does not pass."""
         inputs.update(launch.shaped.constants)
         for name, shape, dtype in launch.shaped.zeros:
-            inputs[name] = np.zeros(shape, dtype)
+            inputs[name] = host_zeros(shape, dtype)
 
     def _results(self, launch: PreparedCall, outputs: Mapping[str, Any], targets: Mapping[str, Any]) -> object:
         """The results, those that the caller gives memory for in that memory."""
