@@ -67,10 +67,43 @@ def literal_that_does_not_fit(x: vy.Array[vy.u8, "n"]) -> vy.Array[vy.u8, "n"]:
 12: Python's `/` means something else than the program's division of u8
     return x[vy.index()] / 2
            ^^^^^^^^^^^^^^^^^
-Fix: write vy.div and vy.rem, which truncate, or vy.floor_div and vy.floor_mod; / is for floats, // and % unsigned
+Fix: write x[vy.index()] // 2 for a whole number, or convert to a type of floats, as in vy.f32(x[vy.index()]) / 2
 """)
 def division_of_integers(x: vy.Array[vy.u8, "n"]) -> vy.Array[vy.u8, "n"]:
     return x[vy.index()] / 2
+
+
+@case("""
+5: Python's `/` means something else than the program's division of i32
+    a /= b + 1
+    ^^^^^^^^^^
+Fix: write vy.floor_div(a, b + 1) for a whole number, or convert to a type of floats, as in vy.f32(a) / vy.f32(b + 1)
+""")
+def division_of_signed_integers(x: vy.Array[vy.i32, "n"]) -> vy.Array[vy.i32, "n"]:
+    a, b = x[vy.index()], x[0]
+    a /= b + 1
+    return a
+
+
+@case("""
+12: Python's `/` means something else than the program's division of u32
+    return 1 / (x[i] + 1)
+           ^^^^^^^^^^^^^^
+Fix: write 1 // (x[i] + 1) for a whole number, or convert to a type of floats, as in 1 / vy.f32(x[i] + 1)
+""")
+def division_of_sums(x: vy.Array[vy.u32, "n"]) -> vy.Array[vy.u32, "n"]:
+    i = vy.index()
+    return 1 / (x[i] + 1)
+
+
+@case("""
+30: only a `for` statement counts to what is known when the program runs
+    return sum(x[k] for k in range(x.size))
+                             ^^^^^^^^^^^^^
+Fix: write a loop, as in total = vy.f32(0), and in the next lines for k in range(x.size): total += x[k]
+""")
+def sum_over_what_is_not_known(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    return sum(x[k] for k in range(x.size))
 
 
 @case("""

@@ -371,7 +371,10 @@ def _divide(sign: Literal["/", "//", "%"], x: Operand, y: Operand) -> Value:
     if (sign == "/") != dtype.is_float or dtype.is_signed:
         written = "vy.div and vy.rem, which truncate, or vy.floor_div and vy.floor_mod"
         fix = f"write {written}; / is for floats, // and % unsigned"
-        if dtype.is_float:
+        if sign == "/":
+            whole = "vy.floor_div(x, y) or vy.div(x, y), which truncates," if dtype.is_signed else "x // y"
+            fix = f"write {whole} for a whole number, or convert to a type of floats, as in vy.f32(x) / vy.f32(y)"
+        elif dtype.is_float:
             written = "x - vy.floor(x / y) * y" if sign == "%" else "vy.floor(x / y)"
             fix = f"write {written}, where each operation is rounded"
         raise BuildError(f"Python's `{sign}` means something else than the program's division of {dtype}", fix=fix)

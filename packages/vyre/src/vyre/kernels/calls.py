@@ -222,6 +222,12 @@ def _print(reader: ExpressionReader, node: ast.Call, given: Given) -> object:
     reader.refuse(node, "a kernel does not print values of the program", fix)
 
 
+def _range(reader: ExpressionReader, node: ast.Call, given: Given) -> object:
+    counting = ast.unparse(node)
+    fix = f"write a loop, as in total = vy.f32(0), and in the next lines for k in {counting}: total += x[k]"
+    reader.refuse(node, "only a `for` statement counts to what is known when the program runs", fix)
+
+
 def _elements(reader: ExpressionReader, node: ast.Call, given: Any) -> list[Any]:
     """The elements of an argument that a function of Python takes one by one."""
     reader.require_iterable(given, node)
@@ -247,6 +253,7 @@ BUILTINS: Mapping[object, Handler] = {
     builtins.int: _conversion("int", "vy.i32(x) or another type"),
     builtins.float: _conversion("float", "vy.f32(x) or another type"),
     builtins.print: _print,
+    builtins.range: _range,
 }
 """What some functions of Python do with values of the program."""
 

@@ -515,16 +515,27 @@ class ExpressionReader(ABC):
         left, right = self.unify((x, y), node)
         if left.dtype is not right.dtype:
             self._refuse_mixed(left, right, node)
+        if isinstance(op, ast.Div) and not left.dtype.is_float:
+            self._refuse_division(left.dtype, (x, y), node)
         return compute(left, right)
 
     def _refuse_mixed(self, left: Value, right: Value, node: ast.AST) -> NoReturn:
         """Refuse operands of two types, and name a conversion: to the float, or to the wider type."""
         narrow, wide = sorted((left, right), key=lambda x: (x.dtype.is_float, x.dtype.size, x.dtype.is_signed))
-        parts = (node.left, node.right) if isinstance(node, ast.BinOp) else (None, getattr(node, "value", None))
-        part = parts[0] if narrow is left else parts[1]
-        written = "…" if part is None else ast.unparse(part)
+        written = ast.unparse(_operands(node)[0 if narrow is left else 1])
         fix = f"convert one of them, as in vy.{public_name(wide.dtype)}({written})"
         self.refuse(node, f"got operands of {left.dtype} and {right.dtype}, expected one type", fix)
+
+    def _refuse_division(self, dtype: DType, given: Sequence[Any], node: ast.AST) -> NoReturn:
+        """Refuse `/` of integers, and name the division that gives one, and that of floats."""
+        left, right = operands = _operands(node)
+        whole = f"vy.floor_div({ast.unparse(left)}, {ast.unparse(right)})"
+        if not dtype.is_signed:
+            whole = ast.unparse(ast.BinOp(left, ast.FloorDiv(), right))
+        texts = map(ast.unparse, operands)
+        floats = [f"vy.f32({text})" if is_runtime(x) else text for text, x in zip(texts, given, strict=True)]
+        fix = f"write {whole} for a whole number, or convert to a type of floats, as in {' / '.join(floats)}"
+        self.refuse(node, f"Python's `/` means something else than the program's division of {dtype}", fix)
 
     def _vectors(self, op: ast.operator, x: Any, y: Any, node: ast.AST) -> Vector:
         """Apply a binary operator to the components of vectors, or to each and one number."""
@@ -1128,6 +1139,13 @@ def _kind(x: object) -> str:
     if isinstance(x, ElementPart):
         return f"{x.name!r} of all elements"
     return "a vector" if isinstance(x, Vector) else "a tuple" if isinstance(x, tuple) else shown(x)
+
+
+def _operands(node: ast.AST) -> tuple[ast.expr, ast.expr]:
+    """The operands of a binary operator, or of an assignment with one; of what has none, `…`."""
+    if isinstance(node, ast.BinOp):
+        return node.left, node.right
+    return (node.target, node.value) if isinstance(node, ast.AugAssign) else (ast.Name("…"), ast.Name("…"))
 
 
 def _described(node: ast.AST) -> str:
