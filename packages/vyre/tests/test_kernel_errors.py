@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import vyre as vy
-from vyre.kernels.expressions import OTHER_NAMES
+from vyre.kernels.reader import OTHER_NAMES
 
 
 def message_of(function, **options) -> str:

@@ -18,7 +18,9 @@ from vyre import overloads
 from vyre.kernels import intrinsics
 from vyre.kernels.aggregates import StructType, Vector, VectorType
 from vyre.kernels.device import HostCallable
-from vyre.kernels.expressions import OTHER_NAMES, ArrayAtomic, ExpressionReader, _kind
+from vyre.kernels.elements import ArrayAtomic
+from vyre.kernels.expressions import ExpressionReader
+from vyre.kernels.reader import OTHER_NAMES, kind_of
 from vyre.kernels.values import KernelArray, NumberChoice, is_runtime
 from vyre_foundation.build import Array, Value
 from vyre_foundation.build.arguments import dtype_of, number
@@ -392,7 +394,7 @@ def _vyre_function(
 
     def operand(x: Any) -> Any:
         if isinstance(x, KernelArray):
-            reader.refuse(node, f"got {_kind(x)}, expected a value", f"index it, as in {x.place}[i]")
+            reader.refuse(node, f"got {kind_of(x)}, expected a value", f"index it, as in {x.place}[i]")
         return reader.value(x, dtype, node) if isinstance(x, NumberChoice) else x
 
     return callee(*map(operand, positional), **{name: operand(x) for name, x in named.items()})

@@ -10,8 +10,8 @@ import numpy as np
 
 from vyre.kernels.aggregates import StructType
 from vyre.kernels.annotations import ArrayType, KernelSignature, Parameter, Role, ScalarType
-from vyre.kernels.expressions import VariableNeeded
 from vyre.kernels.frame import Frame, Hints
+from vyre.kernels.reader import VariableNeeded
 from vyre.kernels.source import FunctionSource
 from vyre.kernels.statements import KernelReader
 from vyre.kernels.values import KernelArray

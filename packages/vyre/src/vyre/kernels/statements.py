@@ -25,8 +25,9 @@ from vyre.kernels.aggregates import (
 )
 from vyre.kernels.annotations import annotations_of
 from vyre.kernels.device import DeviceFunction
-from vyre.kernels.expressions import ExpressionReader, IterationLeft
+from vyre.kernels.expressions import ExpressionReader
 from vyre.kernels.frame import Frame, OpenLoop
+from vyre.kernels.reader import IterationLeft
 from vyre.kernels.source import assigned_names, has_return, is_unnamed, leaves_iteration, path_of
 from vyre.kernels.values import (
     ElementPart,

@@ -1,0 +1,339 @@
+"""Elements of arrays, of tables and of sequences, and attributes."""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from vyre.kernels.aggregates import COMPONENTS, StructType, StructValue, Variables, Vector, VectorType
+from vyre.kernels.reader import Reader, kind_of
+from vyre.kernels.values import ElementPart, KernelArray, NumberChoice, is_runtime
+from vyre_foundation.build import Value
+from vyre_foundation.dtype import DType, bool_, u32
+from vyre_foundation.ir.buffer import Memory
+from vyre_foundation.ir.expr import Id, IdKind
+
+
+class ElementReader(Reader):
+    """Reads subscripts and attributes."""
+
+    def _part_of(self, node: ast.expr) -> Any:
+        """The value of an expression of which a part is used: of variables, only that is read."""
+        if isinstance(node, ast.Name) and isinstance(variables := self.frame.names.get(node.id), Variables):
+            return variables.thing()
+        return self.eval(node)
+
+    def place(self, node: ast.expr) -> ElementPart | None:
+        """The part of an array of structures or vectors that an expression names; None for other expressions."""
+        if isinstance(node, ast.Name):
+            found = self.frame.names.get(node.id)
+            if isinstance(found, KernelArray) and found.element is not None:
+                return ElementPart(found, None, found.element, 0, node.id)
+            return found if isinstance(found, ElementPart) else None
+        if not isinstance(node, (ast.Attribute, ast.Subscript)):
+            return None
+        whole = self.place(node.value)
+        if whole is None:
+            return None
+        if isinstance(node, ast.Subscript) and whole.indices is None:
+            indices = tuple(self.indices(whole.array, node))
+            return replace(whole, indices=indices, name=f"{whole.name}[…]")
+        if isinstance(whole.type, StructType) and isinstance(node, ast.Attribute) and node.attr in whole.type.fields:
+            _, offset, *_ = whole.type.dtype.fields[node.attr]  # type: ignore[index]
+            name = f"{whole.name}.{node.attr}"
+            return replace(whole, type=whole.type.fields[node.attr], offset=whole.offset + offset, name=name)
+        if isinstance(whole.type, VectorType):
+            return self._component(whole, whole.type, node)
+        return None
+
+    def _component(
+        self, whole: ElementPart, type_: VectorType, node: ast.Attribute | ast.Subscript
+    ) -> ElementPart | None:
+        """A component of a vector in an array, by its letter or its number."""
+        letters = COMPONENTS[: type_.size]
+        number_: Any = None
+        if isinstance(node, ast.Subscript):
+            number_ = self.eval(node.slice)
+            if type(number_) is not int or not -type_.size <= number_ < type_.size:
+                fix = f"write a number in 0 … {type_.size - 1}"
+                self.refuse(node, "the component of a vector is a number that is known before", fix)
+            number_ %= type_.size
+        elif node.attr in letters and len(node.attr) == 1:
+            number_ = letters.index(node.attr)
+        if number_ is None:
+            return None
+        offset = whole.offset + number_ * type_.dtype.size
+        return replace(whole, type=type_.dtype, offset=offset, name=f"{whole.name}.{letters[number_]}")
+
+    def load_place(self, place: ElementPart, node: ast.AST) -> Any:
+        """What a part of an element holds."""
+        self._require_readable(place.array, node)
+        if isinstance(place.type, StructType):
+            fields = place.type.dtype.fields
+            assert fields is not None
+            parts = (
+                replace(place, type=type_, offset=place.offset + fields[name][1])
+                for name, type_ in place.type.fields.items()
+            )
+            return StructValue(place.type, tuple(self.load_place(part, node) for part in parts))
+        if isinstance(place.type, VectorType):
+            return Vector(self._load_number(part) for part in _components(place, place.type))
+        return self._load_number(place)
+
+    def _load_number(self, place: ElementPart) -> Value:
+        dtype, unit, units = _units(place)
+        loaded = [place.array.array[(*_indices(place), at)] for at in units]
+        if dtype is unit:
+            return loaded[0]
+        if dtype is bool_:
+            return loaded[0] != 0
+        wide, value = dtype.unsigned, loaded[0].cast(dtype.unsigned)
+        for number_, part in enumerate(loaded[1:], 1):
+            value = value | (part.cast(wide) << (number_ * unit.bits))
+        return value.bitcast(dtype)
+
+    def store_place(self, place: ElementPart, x: Any, node: ast.AST) -> None:
+        """Write a part of an element; nothing is done where an index is out of bounds."""
+        self._require_writable(place.array, node)
+        values = list(self._numbers(place, x, node))
+        self._stored(place.array, _indices(place), node)
+        for part, value in values:
+            dtype, unit, units = _units(part)
+            if dtype is not unit:
+                value = value.cast(unit) if dtype is bool_ else value.bitcast(dtype.unsigned)
+            for number_, at in enumerate(units):
+                stored = value if len(units) == 1 else (value >> (number_ * unit.bits)).cast(unit)
+                place.array.array[(*_indices(part), at)] = stored
+
+    def _numbers(self, place: ElementPart, x: Any, node: ast.AST) -> Iterator[tuple[ElementPart, Value]]:
+        """The numbers in a part of an element, and what they become."""
+        if isinstance(place.type, StructType):
+            if not isinstance(x, StructValue) or x.type is not place.type:
+                name = place.type.__name__
+                self.refuse(node, f"got {kind_of(x)} for {place.name}, expected a {name}", f"pass {name}(…)")
+            fields = place.type.dtype.fields
+            assert fields is not None
+            for (name, type_), value in zip(place.type.fields.items(), x.values, strict=True):
+                part = replace(place, type=type_, offset=place.offset + fields[name][1], name=f"{place.name}.{name}")
+                yield from self._numbers(part, value, node)
+        elif isinstance(place.type, VectorType):
+            vector = self.vector(x, place.type, node)
+            yield from zip(_components(place, place.type), vector, strict=True)
+        else:
+            yield place, self.value(x, place.type, node)
+
+    def vector(self, x: Any, type_: VectorType, node: ast.AST) -> Vector:
+        """An operand as a vector of a type: numbers take the type of the components."""
+        if not isinstance(x, tuple) or len(x) != type_.size:
+            fix = f"pass vy.vec(…) of {type_.size} components"
+            self.refuse(node, f"got {kind_of(x)}, expected {type_.size} components of {type_.dtype}", fix)
+        return Vector(self.value(part, type_.dtype, node) for part in x)
+
+    def _Subscript(self, node: ast.Subscript) -> object:
+        place = self.place(node)
+        if place is not None:
+            return self.load_place(place, node)
+        container = self._part_of(node.value)
+        if isinstance(container, KernelArray):
+            return self.load(container, self.indices(container, node), node)
+        index = self._slice(node.slice)
+        if isinstance(container, Value):
+            self.refuse(node, f"a value of {container.dtype} has no elements", "index an array")
+        if not is_runtime(index):
+            return self.current(container[index])
+        if not isinstance(container, np.ndarray):
+            fix = (
+                "loop over a tuple, as in tuple(range(3)), or index an array: vy.private, or one of NumPy from outside"
+            )
+            self.refuse(node, f"got a value of the program as an index of {kind_of(container)}", fix)
+        table = self.table(container, node.value)
+        return self.load(table, self.indices(table, node, index), node)
+
+    def _slice(self, node: ast.expr) -> Any:
+        if isinstance(node, ast.Slice):
+            return slice(*(None if part is None else self.eval(part) for part in (node.lower, node.upper, node.step)))
+        return self.eval(node)
+
+    def indices(self, array: KernelArray, node: ast.Subscript, given: Any = None) -> list[int | Value]:
+        """The indices of an element, one for each axis."""
+        if given is None:
+            if isinstance(node.slice, ast.Slice):
+                self.refuse(node, f"got a slice of {array.place!r}", "load and store one element at a time")
+            given = self.eval(node.slice)
+        parts = list(given) if isinstance(given, tuple) else [given]
+        if len(parts) != len(array.axes):
+            axes = "one axis" if len(array.axes) == 1 else f"{len(array.axes)} axes"
+            fix = f"pass {'an index' if len(array.axes) == 1 else 'an index for each axis'}"
+            self.refuse(node, f"got {len(parts)} indices of {array.place!r}, which has {axes}", fix)
+        found: list[int | Value] = []
+        for part in parts:
+            if isinstance(part, (int, np.integer)) and not isinstance(part, bool):
+                if part < 0:
+                    fix = "indices do not count from the end: use len(x) - 1"
+                    self.refuse(node, f"the index {part} is out of bounds", fix)
+                found.append(int(part))
+            elif isinstance(part, NumberChoice):
+                found.append(self.value(part, u32, node))
+            elif isinstance(part, Value) and part.dtype.is_integer:
+                found.append(part)
+            else:
+                what = f"a value of {part.dtype}" if isinstance(part, Value) else kind_of(part)
+                fix = "pass an integer; a value becomes one with .cast(vy.u32)"
+                self.refuse(node, f"got {what} as an index of {array.place!r}, expected an integer", fix)
+        if array.array.decl.memory is Memory.STORAGE and self._is_own_place(found):
+            self.own_uses.append((array, node))
+        return found
+
+    def _stored(self, array: KernelArray, indices: Sequence[int | Value], node: ast.AST) -> None:
+        """Note a store, which is refused where others see it whatever the condition is."""
+        if self.conditions and array.array.decl.name in self.conditions[-1].buffers:
+            self._refuse_under_condition(node, "a store")
+        if not self._is_own_element(array, indices) and array.array.decl.memory.is_host_visible:
+            self.has_effects = True
+
+    def _require_readable(self, array: KernelArray, node: ast.AST) -> None:
+        if not array.array.decl.access.reads:
+            fix = f"annotate {array.place!r} with vy.InOut"
+            self.refuse(node, f"{array.place!r} is a result, which cannot be read", fix)
+
+    def _require_writable(self, array: KernelArray, node: ast.AST) -> None:
+        if not array.array.decl.access.writes:
+            fix = f"annotate {array.place!r} with vy.Out or vy.InOut"
+            self.refuse(node, f"{array.place!r} is an input, which cannot be written", fix)
+
+    def load(self, array: KernelArray, indices: Sequence[int | Value], node: ast.AST) -> Value:
+        """The element at indices; 0 where any of them is out of bounds."""
+        self._require_readable(array, node)
+        return array.array[tuple(indices)]
+
+    def store(self, array: KernelArray, indices: Sequence[int | Value], x: Any, node: ast.AST) -> None:
+        """Write an element; nothing is done where an index is out of bounds."""
+        self._require_writable(array, node)
+        stored = self.value(x, array.array.dtype, node)
+        self._stored(array, indices, node)
+        array.array[tuple(indices)] = stored
+
+    def _is_own_element(self, array: KernelArray, indices: Sequence[int | Value]) -> bool:
+        """Whether the element has the indices of the invocation, so that none is written beyond the shape."""
+        is_own = self._is_own_place(indices)
+        return is_own and all(_is_same(a, b) for a, b in zip(array.axes, self.shape, strict=True))
+
+    def _is_own_place(self, indices: Sequence[int | Value]) -> bool:
+        """Whether indices are those of the invocation in the shape of the launch."""
+        rank = len(self.shape)
+        return len(indices) == rank and all(
+            isinstance(x, Value) and x.expr is Id(IdKind.GLOBAL_ID, rank - 1 - axis) for axis, x in enumerate(indices)
+        )
+
+    def table(self, values: np.ndarray[Any, Any], node: ast.AST) -> KernelArray:
+        """A NumPy array from outside of the kernel as a table of the program."""
+        if id(values) not in self.tables:
+            stem = node.id if isinstance(node, ast.Name) else "table"
+            with self.at(node):
+                array = self.builder.constant(self.buffer_name(stem), values.dtype, values)
+            self.tables[id(values)] = KernelArray(array, stem), values
+        return self.tables[id(values)][0]
+
+    def buffer_name(self, stem: str) -> str:
+        """A name for a buffer that no other has."""
+        name, count = stem, 1
+        while name in self.buffer_names:
+            count += 1
+            name = f"{stem}.{count}"
+        self.buffer_names.add(name)
+        return name
+
+    def _Attribute(self, node: ast.Attribute) -> object:
+        place = self.place(node)
+        if place is not None:
+            return place if place.indices is None else self.load_place(place, node)
+        x = self._part_of(node.value)
+        name = node.attr
+        if isinstance(x, ElementPart):
+            return self._of_part(x, name, node)
+        if isinstance(x, StructValue):
+            if name in x.type.methods:
+                return functools.partial(x.type.methods[name], self.current(x))
+            if name not in x.type.fields:
+                fix = f"use one of {', '.join((*x.type.fields, *x.type.methods))}"
+                self.refuse(node, f"{x.type.__name__!r} has no field {name!r}", fix)
+            return self.current(x.field(name))
+        if isinstance(x, Vector):
+            if name not in COMPONENTS[: len(x)]:
+                fix = f"use {', '.join(COMPONENTS[: len(x)])}, or an index"
+                self.refuse(node, f"a vector of {len(x)} components has no {name!r}", fix)
+            return self.current(x[COMPONENTS.index(name)])
+        if isinstance(x, KernelArray):
+            if name == "shape":
+                return x.axes
+            if name == "ndim":
+                return len(x.axes)
+            if name in ("length", "size"):
+                return x.size
+            if name == "dtype":
+                return x.dtype
+            if name.startswith("atomic_") and hasattr(x.array, name):
+                if x.element is not None:
+                    fix = f"name a number of it, as in {x.place}.field.{name}(…)"
+                    self.refuse(node, f"an element of {x.place!r} is no number, so it has no atomics", fix)
+                return ArrayAtomic(x, name)
+            self.refuse(node, f"an array has no attribute {name!r}", "use shape, ndim, size, dtype or an atomic")
+        if isinstance(x, Value) and name not in ("dtype", "cast", "bitcast"):
+            self.refuse(node, f"a value has no attribute {name!r}", "use dtype, cast or bitcast")
+        if isinstance(x, NumberChoice):
+            self.refuse(node, "a number has no type here", "give it one, as in vy.u32(1)")
+        return getattr(x, name)
+
+    def _of_part(self, part: ElementPart, name: str, node: ast.Attribute) -> object:
+        """An attribute of a part of all elements, as ``particles.mass``."""
+        if name == "dtype":
+            return part.type
+        if name in ("shape", "ndim", "size", "length"):
+            axes = part.array.axes
+            return {"shape": axes, "ndim": len(axes)}.get(name, part.array.size)
+        if name.startswith("atomic_") and hasattr(part.array.array, name):
+            if not isinstance(part.type, DType) or _units(part)[0] is not _units(part)[1]:
+                fix = "give all fields one type, or keep this one in an array of its own"
+                self.refuse(node, f"{part.name!r} shares its memory with other numbers, so it has no atomics", fix)
+            return ArrayAtomic(part.array, name, tuple(_units(part)[2]))
+        self.refuse(node, f"{part.name!r} has no attribute {name!r}", f"index it first, as in {part.name}[i].{name}")
+
+
+class ArrayAtomic:
+    """The method of an array that applies an atomic, bound to the array."""
+
+    def __init__(self, array: KernelArray, name: str, last: tuple[int, ...] = ()) -> None:
+        self.array, self.name = array, name
+        self.last = last
+        """The index on the last axis, of a number in an array of structures."""
+
+
+def _units(place: ElementPart) -> tuple[DType, DType, range]:
+    """The type of a number in an element, that of the units, and which units it is."""
+    assert isinstance(place.type, DType)
+    unit = place.array.array.dtype
+    first = place.offset // unit.size
+    return place.type, unit, range(first, first + max(1, place.type.size // unit.size))
+
+
+def _indices(place: ElementPart) -> tuple[int | Value, ...]:
+    assert place.indices is not None
+    return place.indices
+
+
+def _components(place: ElementPart, type_: VectorType) -> Iterator[ElementPart]:
+    """The components of a vector in an element."""
+    for number_ in range(type_.size):
+        yield replace(place, type=type_.dtype, offset=place.offset + number_ * type_.dtype.size)
+
+
+def _is_same(a: int | Value, b: int | Value) -> bool:
+    """Whether two lengths are known to be the same."""
+    if isinstance(a, int) or isinstance(b, int):
+        return isinstance(a, int) and isinstance(b, int) and a == b
+    return a.expr is b.expr

@@ -1,0 +1,333 @@
+"""Operators of a kernel: Python applies those of what it knows, the program the others."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any, NoReturn, TypeGuard
+
+import vyre_math
+from vyre.kernels.aggregates import Vector, assemble, disassemble
+from vyre.kernels.reader import Reader, kind_of
+from vyre.kernels.values import KernelArray, NumberChoice, fits, is_runtime, public_name
+from vyre_foundation.build import Value, constant, select
+from vyre_foundation.build.arguments import number
+from vyre_foundation.dtype import DType, bool_
+from vyre_foundation.ir.expr import Apply, Literal
+
+_BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+    ast.MatMult: operator.matmul,
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+}
+_UNARY: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Invert: operator.invert,
+}
+_COMPARE: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+    ast.In: lambda x, container: x in container,
+    ast.NotIn: lambda x, container: x not in container,
+}
+_SWAPPED: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.Gt,
+    ast.LtE: ast.GtE,
+    ast.Gt: ast.Lt,
+    ast.GtE: ast.LtE,
+}
+MAX_POWER = 64
+"""The greatest exponent of an integer power that is written as products."""
+
+
+class OperatorReader(Reader):
+    """Reads arithmetic, comparisons, `and`, `or` and conditional expressions."""
+
+    def unify(self, operands: Sequence[Any], node: ast.AST) -> list[Value]:
+        """Operands as values of one type: numbers take the type of the values beside them."""
+        dtype = next((x.dtype for x in operands if isinstance(x, Value)), None)
+        if dtype is None:
+            for x in operands:
+                self.value(x, bool_ if fits(x, bool_) else None, node)
+        elif not dtype.is_float:
+            self._refuse_float(operands, dtype, node)
+        return [x if isinstance(x, Value) else self.value(x, dtype, node) for x in operands]
+
+    def _refuse_float(self, operands: Sequence[Any], dtype: DType, node: ast.AST) -> None:
+        """Refuse a float beside a value that is none, and name the conversion of the value."""
+        found = next((number(x) for x in operands if isinstance(number(x), float)), None)
+        if found is None:
+            return
+        written = "x"
+        if isinstance(node, ast.BinOp):
+            written = ast.unparse(node.left if isinstance(operands[0], Value) else node.right)
+        fix = f"write an integer, or convert the value, as in vy.f32({written})"
+        if any(map(_is_difference, operands)):
+            fix = "convert before the subtraction, as in vy.f32(x) - 1.0: an unsigned difference wraps"
+        self.refuse(node, f"got the float {found!r} beside a value of {dtype}", fix)
+
+    def require_sign(self, operands: Sequence[Any], node: ast.AST, name: str) -> None:
+        """Refuse what replaces a negative number by another, for an unsigned difference, which wraps."""
+        if any(map(_is_difference, operands)) and all(_is_difference(x) or number(x) == 0 for x in operands):
+            fix = "convert before the subtraction, as in vy.i32(x) - 1, or write it without, as in vy.max(x, 1) - 1"
+            self.refuse(node, f"the unsigned difference that {name} gets is never negative: it wraps", fix)
+
+    def _BinOp(self, node: ast.BinOp) -> object:
+        return self.binary(node.op, self.eval(node.left), self.eval(node.right), node)
+
+    def binary(self, op: ast.operator, x: Any, y: Any, node: ast.AST) -> object:
+        """Apply a binary operator."""
+        compute = _BINARY[type(op)]
+        if isinstance(x, Vector) or isinstance(y, Vector):
+            return self._vectors(op, x, y, node)
+        if not is_runtime(x) and not is_runtime(y):
+            return compute(x, y)
+        for one, other in ((x, y), (y, x)):
+            if isinstance(one, NumberChoice) and number(other) is not None:
+                return one.map(lambda n: compute(n, other) if one is x else compute(other, n))  # noqa: B023
+        if isinstance(x, (tuple, list)) or isinstance(y, (tuple, list)):
+            static_count = isinstance(op, ast.Mult) and not isinstance(x, Value) and not isinstance(y, Value)
+            if static_count or (isinstance(op, ast.Add) and type(x) is type(y)):
+                return compute(x, y)  # sequences of values are joined and repeated as any others
+        if isinstance(op, ast.Pow):
+            return self._power(x, y, node)
+        if isinstance(op, (ast.Add, ast.Sub)) and _is_unsigned(x) and type(y) is int and y < 0:
+            return (operator.sub if isinstance(op, ast.Add) else operator.add)(x, self.value(-y, x.dtype, node))
+        if isinstance(op, (ast.BitAnd, ast.BitOr, ast.BitXor)):
+            x, y = _wrapped_mask(x, y), _wrapped_mask(y, x)
+        left, right = self.unify((x, y), node)
+        if left.dtype is not right.dtype:
+            self._refuse_mixed(left, right, node)
+        if isinstance(op, ast.Div) and not left.dtype.is_float:
+            self._refuse_division(left.dtype, (x, y), node)
+        return compute(left, right)
+
+    def _refuse_mixed(self, left: Value, right: Value, node: ast.AST) -> NoReturn:
+        """Refuse operands of two types, and name a conversion: to the float, or to the wider type."""
+        narrow, wide = sorted((left, right), key=lambda x: (x.dtype.is_float, x.dtype.size, x.dtype.is_signed))
+        written = ast.unparse(_operands(node)[0 if narrow is left else 1])
+        fix = f"convert one of them, as in vy.{public_name(wide.dtype)}({written})"
+        self.refuse(node, f"got operands of {left.dtype} and {right.dtype}, expected one type", fix)
+
+    def _refuse_division(self, dtype: DType, given: Sequence[Any], node: ast.AST) -> NoReturn:
+        """Refuse `/` of integers, and name the division that gives one, and that of floats."""
+        left, right = operands = _operands(node)
+        whole = f"vy.floor_div({ast.unparse(left)}, {ast.unparse(right)})"
+        if not dtype.is_signed:
+            whole = ast.unparse(ast.BinOp(left, ast.FloorDiv(), right))
+        texts = map(ast.unparse, operands)
+        floats = [f"vy.f32({text})" if is_runtime(x) else text for text, x in zip(texts, given, strict=True)]
+        fix = f"write {whole} for a whole number, or convert to a type of floats, as in {' / '.join(floats)}"
+        self.refuse(node, f"Python's `/` means something else than the program's division of {dtype}", fix)
+
+    def _vectors(self, op: ast.operator, x: Any, y: Any, node: ast.AST) -> Vector:
+        """Apply a binary operator to the components of vectors, or to each and one number."""
+        size = len(x if isinstance(x, Vector) else y)
+        left = x if isinstance(x, Vector) else (x,) * size
+        right = y if isinstance(y, Vector) else (y,) * size
+        if len(left) != len(right):
+            fix = "use vectors of one size"
+            self.refuse(node, f"got vectors of {len(left)} and {len(right)} components", fix)
+        return Vector(self.binary(op, a, b, node) for a, b in zip(left, right, strict=True))
+
+    def _power(self, x: Any, y: Any, node: ast.AST) -> object:
+        if isinstance(x, Value) and x.dtype.is_float and type(y) is int and y == 2:
+            return x * x  # one rounding, as the power has
+        if isinstance(x, Value) and x.dtype.is_integer:
+            if type(y) is not int or not 0 <= y <= MAX_POWER:
+                fix = "write the product as a loop"
+                self.refuse(node, f"the exponent of an integer is a number in 0 … {MAX_POWER}, known before", fix)
+            result = constant(x.dtype, 1)
+            for _ in range(y):
+                result = x if isinstance(result.expr, Literal) else result * x
+            return result
+        left, right = self.unify((x, y), node)
+        return vyre_math.pow(left, right)
+
+    def _UnaryOp(self, node: ast.UnaryOp) -> object:
+        if isinstance(node.op, ast.Not):
+            return self.test(node)
+        x = self.eval(node.operand)
+        compute = _UNARY[type(node.op)]
+        if isinstance(x, Vector):
+            return Vector(compute(part) for part in x)
+        return x.map(compute) if isinstance(x, NumberChoice) else compute(x)
+
+    def _BoolOp(self, node: ast.BoolOp) -> object:
+        """`and` and `or` of objects of Python give one of them; of values of bool, a value of bool."""
+        is_and = isinstance(node.op, ast.And)
+        result: Any = self.eval(node.values[0])
+        before = node.values[0]
+        for part in node.values[1:]:
+            if not is_runtime(result):
+                if bool(result) is not is_and:
+                    return result
+                result, before = self.eval(part), part
+                continue
+            first = self._bool(result, before)
+            with self.under_condition():
+                second = self._bool(self.eval(part), part)
+            if isinstance(second, bool):
+                if second is not is_and:
+                    return second
+                result = first
+            else:
+                result = first & second if is_and else first | second
+        return result
+
+    def _bool(self, x: Any, node: ast.expr) -> Any:
+        """An operand of `and` or `or` beside a value of the program."""
+        if isinstance(x, bool):
+            return x
+        if isinstance(x, NumberChoice):
+            return x.truth()
+        if isinstance(x, Value) and x.dtype is bool_:
+            return x
+        got = f"a value of {x.dtype}" if isinstance(x, Value) else kind_of(x)
+        self.refuse(node, f"got {got} as an operand of `and` or `or`", "compare it, as in x != 0")
+
+    def test(self, node: ast.expr) -> bool | Value:
+        """The truth of an expression: a bool where Python knows it, else a value of bool."""
+        if isinstance(node, ast.BoolOp):
+            return self._logic(node)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            found = self.test(node.operand)
+            return (not found) if isinstance(found, bool) else ~found
+        return self.truth(self.eval(node), node)
+
+    def _logic(self, node: ast.BoolOp) -> bool | Value:
+        """`and` and `or` of truths. What Python knows decides at once, as in Python."""
+        is_and = isinstance(node.op, ast.And)
+        result: bool | Value = is_and
+        for part in node.values:
+            if isinstance(result, bool):
+                if result is not is_and:
+                    return result
+                result = self.test(part)
+                continue
+            with self.under_condition():
+                x = self.test(part)
+            if not isinstance(x, bool):
+                result = result & x if is_and else result | x
+            elif x is not is_and:
+                return x
+        return result
+
+    def _Compare(self, node: ast.Compare) -> object:
+        left = self.eval(node.left)
+        result: bool | Value | Any = True
+        for number_, (op, part) in enumerate(zip(node.ops, node.comparators, strict=True)):
+            with self.under_condition() if isinstance(result, Value) else nullcontext():
+                right = self.eval(part)
+            found = self._comparison(op, left, right, node)
+            left = right
+            if number_ == 0:
+                result = found
+            elif isinstance(result, Value) and isinstance(found, Value):
+                result = result & found
+            elif isinstance(result, Value):
+                result = result if found else False
+            else:
+                result = found if result else result
+            if not isinstance(result, Value) and not is_runtime(result) and not result:
+                return result
+        return result
+
+    def _comparison(self, op: ast.cmpop, x: Any, y: Any, node: ast.AST) -> Any:
+        compute = _COMPARE[type(op)]
+        if isinstance(op, (ast.In, ast.NotIn)) and isinstance(x, (Value, NumberChoice)):
+            if isinstance(y, KernelArray):
+                self.refuse(node, f"`in` does not search the array {y.place!r}", "compare in a loop")
+            found: Value | None = None
+            for element in y:
+                same = self._comparison(ast.Eq(), x, element, node)
+                found = same if found is None else found | same
+            if found is None:
+                return isinstance(op, ast.NotIn)
+            return found if isinstance(op, ast.In) else ~found
+        if not is_runtime(x) and not is_runtime(y):
+            return compute(x, y)
+        if isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)):
+            if x is None or y is None:
+                return isinstance(op, ast.IsNot)
+            self.refuse(node, "the identity of a value is not known", "compare with == and !=")
+        for one, other in ((x, y), (y, x)):
+            if isinstance(one, NumberChoice) and number(other) is not None:
+                return one.map(lambda n: compute(n, other) if one is x else compute(other, n)).truth()  # noqa: B023
+        self._refuse_vacuous(type(op), x, y, node)
+        left, right = self.unify((x, y), node)
+        return compute(left, right)
+
+    def _refuse_vacuous(self, op: type[ast.cmpop], x: Any, y: Any, node: ast.AST) -> None:
+        """Refuse to ask whether an unsigned value is negative: wrapped differences never are."""
+        if isinstance(y, Value) and not isinstance(x, Value):
+            x, y, op = y, x, _SWAPPED.get(op, op)
+        if _is_unsigned(x) and type(y) is int and (y < 0 or (y == 0 and op in (ast.GtE, ast.Lt))):
+            fix = "compare before the subtraction, as in x > 0, or convert the operands with .cast(vy.i32)"
+            if y < 0:
+                fix = f"write what it wraps to, {hex(y % 2**x.dtype.bits)}, or convert the operands with .cast(vy.i32)"
+            self.refuse(node, f"a value of {x.dtype} is never negative, so the comparison with {y} is constant", fix)
+
+    def _IfExp(self, node: ast.IfExp) -> object:
+        condition = self.test(node.test)
+        if isinstance(condition, bool):
+            return self.eval(node.body if condition else node.orelse)
+        with self.under_condition():
+            return self._choose(condition, self.eval(node.body), self.eval(node.orelse), node)
+
+    def _choose(self, condition: Value, x: Any, y: Any, node: ast.AST) -> object:
+        structure, leaves = disassemble(x)
+        other, others = disassemble(y)
+        if structure is not None and structure == other:
+            pairs = zip(leaves, others, strict=True)
+            return assemble(structure, iter([self._choose(condition, a, b, node) for a, b in pairs]))
+        if isinstance(x, Value) or isinstance(y, Value):
+            left, right = self.unify((x, y), node)
+            return select(condition, left, right)
+        for arm in (x, y):
+            if not isinstance(arm, NumberChoice) and number(arm) is None:
+                fix = "choose between values or numbers; write an `if` statement for other things"
+                self.refuse(node, f"got {kind_of(arm)}, which the program cannot choose", fix)
+        return NumberChoice(condition, x, y)
+
+
+def _operands(node: ast.AST) -> tuple[ast.expr, ast.expr]:
+    """The operands of a binary operator, or of an assignment with one; of what has none, `…`."""
+    if isinstance(node, ast.BinOp):
+        return node.left, node.right
+    return (node.target, node.value) if isinstance(node, ast.AugAssign) else (ast.Name("…"), ast.Name("…"))
+
+
+def _wrapped_mask(x: Any, beside: Any) -> Any:
+    """A negative number beside an unsigned value as the bits that it has, as in ``x & ~15``."""
+    if _is_unsigned(beside) and type(x) is int and -(1 << (beside.dtype.bits - 1)) <= x < 0:
+        return x % (1 << beside.dtype.bits)
+    return x
+
+
+def _is_difference(x: object) -> TypeGuard[Value]:
+    """Whether a value is an unsigned difference, which wraps where it would be negative."""
+    return _is_unsigned(x) and isinstance(x.expr, Apply) and x.expr.op.id == "sub"
+
+
+def _is_unsigned(x: object) -> TypeGuard[Value]:
+    return isinstance(x, Value) and x.dtype.is_integer and not x.dtype.is_signed
