@@ -35,7 +35,13 @@ def fails(executor: Faulty, launch: Launch) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("name", "seed"), [("shift-unmasked", 5), ("cast-wraps", 5), ("continue-breaks", 5), ("no-barrier", 2)]
+    ("name", "seed"),
+    [
+        ("shift-unmasked", 5),
+        ("cast-wraps", 5),
+        pytest.param("continue-breaks", 5, marks=pytest.mark.slow),
+        pytest.param("no-barrier", 2, marks=pytest.mark.slow),
+    ],
 )
 def test_fuzzing_finds_a_fault_and_makes_it_small(name: str, seed: int) -> None:
     (fault,) = [fault for fault in FAULTS if fault.id == name]
