@@ -31,7 +31,9 @@ NUMPY = {
     "rfft": np.fft.rfft,
     "scan": np.cumsum,
     "sort": np.sort,
+    "std": np.std,
     "sum": np.sum,
+    "var": np.var,
 }
 """The function of NumPy that each function with an axis follows."""
 OTHERS = {"compact", "gather", "partition", "scatter", "segmented_reduce", "segmented_scan", "sort_pairs", "top_k"}
@@ -64,7 +66,7 @@ def test_transforms(name, shape):
         check(name, np.zeros(shape, np.float32), {"axis": axis}, np.asarray)
 
 
-@pytest.mark.parametrize("name", ["all", "any", "max", "mean", "min", "prod", "sum"])
+@pytest.mark.parametrize("name", ["all", "any", "max", "mean", "min", "prod", "std", "sum", "var"])
 @pytest.mark.parametrize("axis", [None, (), (0, 1), (1, 2), (0, 2), (0, 1, 2)], ids=str)
 def test_along_several_axes(name, axis, place):
     for shape in ((2, 0, 3), (0, 2, 3), (2, 3, 0)):

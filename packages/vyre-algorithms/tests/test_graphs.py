@@ -56,6 +56,8 @@ def test_what_depends_on_elements_is_refused(name):
     [
         (lambda x, i, out: va.sum(x, 0, out=out), "out"),
         (lambda x, i, out: va.mean(x, keepdims=True, out=out), "out"),
+        (lambda x, i, out: va.var(x, 0, keepdims=True, out=out), "out"),
+        (lambda x, i, out: va.bincount(i, np.ones(3, "f4"), minlength=4), "weights"),
         (lambda x, i, out: va.matmul(x, x, out=out), "out"),
         (lambda x, i, out: va.matmul(data("f4", (9, 9)), x, out=out), "out"),
         (lambda x, i, out: va.dot(x.reshape(-1), x.reshape(-1), out=out), "out"),
@@ -97,6 +99,8 @@ def neighbours(at):
 RECORDED = {
     **CASES,
     "mean of columns": (lambda x: va.mean(x, 0), [signed]),
+    "std of columns": (lambda x: va.std(x, 0), [signed]),
+    "var": (lambda x: va.var(x, ddof=1), [floats]),
     "all": (lambda x: va.all(x, 1), [signed]),
     "scan of columns of f16": (lambda x: va.scan(x, axis=0), [data("f2", (9, 500))]),
     "prod with keepdims": (lambda x: va.prod(x, (0, 1), keepdims=True), [signed]),
@@ -107,6 +111,7 @@ RECORDED = {
     "searchsorted of numbers of the host": (lambda v: va.searchsorted(np.sort(words), v), [words]),
     "scatter that adds": (lambda x, i: va.scatter(x, i, words, "add"), [words, places]),
     "bincount": (lambda x: va.bincount(x, minlength=1024), [words]),
+    "bincount with weights": (lambda x, w: va.bincount(x, w, minlength=1024), [words[:100], floats[:100]]),
     "top_k of a few": (lambda x: va.top_k(x, 5, largest=False), [floats[:100]]),
     "top_k of rows": (lambda x: va.top_k(x, 5, 0), [floats[:120].reshape(30, 4)]),
     "sort_pairs of rows": (

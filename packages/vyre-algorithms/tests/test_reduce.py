@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -67,6 +69,61 @@ def test_means_are_sums_divided_by_the_number_of_elements(backend, each_type):
         assert va.mean(x[:, :0], 1, backend=backend).shape == (4,)
 
 
+def variance(x, ddof=0):
+    """The definition, for a sequence of the type in which it is computed."""
+    number = x.dtype.type(x.size)
+    distances = x - tree(x) / number
+    return tree(distances * distances) / x.dtype.type(max(x.size - ddof, 0))
+
+
+def test_variances_are_means_of_squares(backend, each_type):
+    x = data(each_type, (4, 67))
+    is_small_float = x.dtype.name in ("float16", "bfloat16")
+    result = x.dtype if x.dtype.kind == "f" or is_small_float else np.dtype("f8")
+    exact = x.astype("f4" if is_small_float else result)
+    with np.errstate(all="ignore"):
+        rows = np.array([variance(row, 1) for row in exact])
+        same(va.var(x, 1, ddof=1, backend=backend), rows.astype(result))
+        same(va.std(x, 1, ddof=1, backend=backend), np.sqrt(rows).astype(result))
+        whole = variance(exact.reshape(-1))
+        same(va.var(x, keepdims=True, backend=backend), whole.astype(result).reshape(1, 1))
+        out = np.empty((), result)
+        assert va.std(x, out=out, backend=backend) is out
+        same(out, np.sqrt(whole).astype(result))
+        assert np.isnan(va.var(x[:0], backend=backend))
+        assert np.isnan(va.std(x[0, :1], ddof=1, backend=backend))
+        assert va.std(x[:, :0], 1, backend=backend).shape == (4,)
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_variances_of_long_sequences(backend, dtype, length):
+    x = data(dtype, length) + np.dtype(dtype).type(3)
+    same(va.var(x, backend=backend), variance(x))
+    same(va.std(x, ddof=1, backend=backend), np.sqrt(variance(x, 1)) if length > 1 else x.dtype.type(np.nan))
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(HARD), min_size=1, max_size=200), st.integers(0, 3))
+def test_variances_of_hard_numbers(values, ddof):
+    x = np.array(values, "f4")
+    with np.errstate(all="ignore"):
+        found, wanted = va.var(x, ddof=ddof, backend="reference"), variance(x, ddof)
+        np.testing.assert_array_equal(found, wanted, strict=True)
+        if np.isfinite(wanted) and ddof < x.size:
+            np.testing.assert_allclose(found, x.astype("f8").var(ddof=ddof), rtol=1e-4, atol=1e-44)
+        np.testing.assert_array_equal(va.std(x, ddof=ddof, backend="reference"), np.sqrt(wanted))
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(-(2**20), 2**20), min_size=1, max_size=70))
+def test_variances_are_near_the_exact_ones(values):
+    mean = Fraction(sum(values), len(values))
+    exact = sum((value - mean) ** 2 for value in values) / len(values)
+    found = Fraction(float(va.var(np.array(values, "i4"), backend="reference")))
+    assert abs(found - exact) <= Fraction(len(values), 2**50) * max(exact, 1)
+
+
 def test_every_type(backend, each_type):
     x = data(each_type, (5, 67))
     is_small_float = x.dtype.name in ("float16", "bfloat16")
@@ -90,7 +147,7 @@ def test_every_type(backend, each_type):
 SIDE_BY_SIDE = [((3, 65, 17), (1,)), ((7, 9, 30), (0, 1)), ((1, 100), (0,)), ((2, 4097, 16), (1,))]
 
 
-@pytest.mark.parametrize("operation", ["sum", "prod", "min", "max", "any", "all", "argmin", "argmax", "mean"])
+@pytest.mark.parametrize("operation", ["sum", "prod", "min", "max", "any", "all", "argmin", "argmax", "mean", "var"])
 @pytest.mark.parametrize(("shape", "axes"), SIDE_BY_SIDE)
 def test_columns_have_the_bits_of_rows(backend, operation, shape, axes):
     """Sequences that lie side by side are reduced where they are.
@@ -281,7 +338,7 @@ def test_out_and_dtype():
 @pytest.mark.parametrize("shape", [(), (1,), (5,), (0,), (2, 3)])
 def test_no_axes_leave_every_element(backend, shape, keepdims):
     x = np.arange(np.prod(shape, dtype=int), dtype="f4").reshape(shape)
-    for name in ("sum", "prod", "mean", "min", "max", "any", "all"):
+    for name in ("sum", "prod", "mean", "var", "std", "min", "max", "any", "all"):
         found = getattr(va, name)(x, axis=(), keepdims=keepdims, backend=backend)
         same(found, getattr(np, name)(x, axis=(), keepdims=keepdims))
     for name in ("argmin", "argmax"):
@@ -307,6 +364,10 @@ def test_no_axes_leave_every_element(backend, shape, keepdims):
         (lambda x: va.sum(x, dtype=np.bool_), r"got bool, expected a type of numbers\. Fix: use any or all"),
         (lambda x: va.sum(x, out=np.zeros(3)), r"got f64 \(3,\), expected an array of f32 \(\)"),
         (lambda x: va.dot(x[0], x[0, 1:]), "got 2 of f32, expected 3 elements of f32"),
+        (lambda x: va.var(x, 2), "got 2, expected an axis from -2 to 1"),
+        (lambda x: va.std(x, ddof=-1), "argument 'ddof': got -1, expected 0"),
+        (lambda x: va.var(x, ddof=0.5), "argument 'ddof': got float, expected an integer"),
+        (lambda x: va.std(x, out=np.zeros((), "f8")), r"got f64 \(\), expected an array of f32 \(\)"),
         (lambda x: va.sum(x, 0, out=np.broadcast_to(x[0], 3)), "'out': got a read-only one, expected"),
         (lambda x: va.dot(x, x), r"got the shape \(2, 3\), expected an array with one axis"),
         (lambda x: va.dot(x[0] > 0, x[0] > 0), "expected an array of integers or floats"),

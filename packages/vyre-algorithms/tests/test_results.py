@@ -107,6 +107,8 @@ def test_overflow_is_infinity_without_a_warning(backend, dtype):
         lambda: va.prod(x, backend=backend),
         lambda: va.sum(row, 1, backend=backend),
         lambda: va.mean(np.array([np.inf], dtype), backend=backend),
+        lambda: va.var(np.concatenate([x, -x]), backend=backend),
+        lambda: va.bincount(np.zeros(100, "u1"), x, backend=backend),
         lambda: va.cumsum(x, backend=backend)[1:],
         lambda: va.segmented_scan(x, np.array([0, 100]), backend=backend)[1:],
         lambda: va.segmented_reduce(x, np.array([0, 50, 100]), backend=backend),

@@ -81,6 +81,31 @@ def test_numbers(backend, bins, size):
     same(va.bincount(x.astype("i8"), backend=backend), np.bincount(x))
 
 
+@pytest.mark.parametrize("bins", [1, 10, 5000])
+@pytest.mark.parametrize("size", [0, 1, 100, 9000])
+def test_weights_of_numbers_are_added_as_those_of_a_vector(backend, bins, size):
+    x, weights = data("u4", size) % bins, data("f4", size, seed=2)
+    found = va.bincount(x, weights, minlength=bins, backend=backend)
+    numbers = np.unique(x) if bins > 10 else range(bins)
+    for number in numbers:
+        same(found[number], va.sum(weights[x == number], backend="reference"))
+    assert np.count_nonzero(found) <= np.unique(x).size
+    np.testing.assert_allclose(found, np.bincount(x, weights, minlength=bins), rtol=1e-4, atol=1e-4)
+    same(va.bincount(x.astype("i8"), weights, backend=backend), found[: int(x.astype("i8").max(initial=-1)) + 1])
+
+
+def test_weights_of_every_type(backend, each_type):
+    x, weights = data("u1", 300) % 7, data(each_type, 300, seed=2)
+    found = va.bincount(x, weights, backend=backend)
+    same(found, np.array([va.sum(weights[x == n], backend="reference") for n in range(7)]))
+    same(va.bincount(x[:0], weights[:0], minlength=3, backend=backend), np.zeros(3, found.dtype))
+
+
+def test_weights_that_are_no_numbers():
+    x, weights = np.array([0, 1, 1, 3]), np.float32([np.nan, np.inf, 1, -0.0])
+    same(va.bincount(x, weights, backend="reference"), np.float32([np.nan, np.inf, 0, -0.0]))
+
+
 @pytest.mark.parametrize("bins", [1, 10, 257, 5000, np.array([-1.0, 0.0, 0.1, 3.0])])
 def test_bins(backend, bins):
     x = data("f4", 20_000)
@@ -174,6 +199,10 @@ def test_scatter(backend):
         (lambda x: va.top_k(x, 1.5), "got float, expected an integer"),
         (lambda x: va.bincount(x), "expected an array of integers"),
         (lambda x: va.bincount(np.array([-1])), "expected elements from 0"),
+        (lambda x: va.bincount(np.array([-1]), x[:1]), "expected elements from 0"),
+        (lambda x: va.bincount(np.array([1]), x), "argument 'weights': got 3, expected 1 weights. Fix: pass a weight"),
+        (lambda x: va.bincount(np.array([1]), np.array([1j])), "'weights': got the type complex128"),
+        (lambda x: va.bincount(np.array([1]), [2.0]), "'weights': got list, expected an array"),
         (lambda x: va.histogram(np.array([-1e308, 1e308])), "'x': got elements from -1e\\+308 to 1e\\+308, expected"),
         (lambda x: va.histogram(np.array([-1e308, 1e308]), 1), "expected elements whose difference f64 has"),
         (lambda x: va.histogram(x, 2, (-1.5e308, 1.5e308)), "'range': .*expected two numbers whose difference f64 has"),

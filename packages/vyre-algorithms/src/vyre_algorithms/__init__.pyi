@@ -45,7 +45,9 @@ from .reduce import (
     min as min,
     prod as prod,
     segmented_reduce as segmented_reduce,
+    std as std,
     sum as sum,
+    var as var,
 )
 from .scans import cumprod as cumprod, cumsum as cumsum, scan as scan, segmented_scan as segmented_scan
 from .search import searchsorted as searchsorted, top_k as top_k

@@ -1,4 +1,4 @@
-"""Counting: how many elements are in each bin."""
+"""Counting: how many elements are in each bin, or what their weights add up to."""
 
 from __future__ import annotations
 
@@ -22,9 +22,11 @@ from vyre_algorithms.arguments import (
     type_of,
     vector,
 )
-from vyre_algorithms.launches import has_lanes, launch, words, zeros_beside
-from vyre_algorithms.move import places_of
-from vyre_algorithms.reduce import max as greatest, min as least_of
+from vyre_algorithms.launches import has_lanes, joined, launch, words, zeros_beside
+from vyre_algorithms.move import places_of, take_few
+from vyre_algorithms.reduce import max as greatest, min as least_of, segmented_reduce
+from vyre_algorithms.scans import cumsum
+from vyre_algorithms.sorts import by_digits
 from vyre_driver.errors import DeviceOutOfMemory, InvalidInput
 from vyre_driver.graph.recorded import RecordedRange
 from vyre_foundation import Array as Buffer, DType, Program, ProgramBuilder, Value, constant, program, select, u32
@@ -56,27 +58,56 @@ A number beyond the bins is not counted.
 """
 
 
-def bincount(x: object, /, *, minlength: int = 0, backend: Backend = None) -> Array:
-    """Count how often each number is in an array of them.
+def bincount(x: object, /, weights: object = None, *, minlength: int = 0, backend: Backend = None) -> Array:
+    """Count how often each number is in an array of them, or add the weights of each number.
 
     Args:
         x: An array with one axis, of integers that are not negative.
+        weights: An array of as many elements, of any type, or None to count.
         minlength: The result has at least so many elements. For a range of a graph, it has so many, and a greater
             number is a trap of the launch.
         backend: As for `vyre.run`.
 
     Returns:
-        An array of int64: element ``n`` is the number of elements that are ``n``.
+        An array of int64: element ``n`` is the number of elements that are ``n``. With weights, an array of the type of
+        their `sum`: element ``n`` is the `sum` of the vector of the weights of these elements, in their order.
 
     Raises:
-        InvalidInput: An element is negative or above 2**28, or an argument is of another kind.
+        InvalidInput: An element is negative or above 2**28, the weights are not as many as the elements, or an argument
+            is of another kind.
     """
     array = vector(x)
     of_kind(array, "iu", "integers")
     bins = count(minlength, "minlength", 1 << 28)
+    of_each = None if weights is None else vector(weights, "weights")
+    if of_each is not None and of_each.size != array.size:
+        needed, fix = f"{array.size} weights", "pass a weight for each element"
+        raise InvalidInput("weights", needed=needed, got=str(of_each.size), fix=fix)
+    if of_each is not None:
+        type_of(of_each, "weights")  # which refuses other types
     if isinstance(array, RecordedRange):
         array = places_of(array, bins, backend, is_from_end=False) if bins else known(array)
-        return _numbers(array, bins, backend)
+        counts = _numbers(array, bins, backend)
+    else:
+        counts = _known_numbers(array, bins, backend)
+    return counts if of_each is None else _sums(array, of_each, counts, backend)
+
+
+def _sums(array: Array, weights: Array, counts: Array, backend: Backend) -> Array:
+    """The sums of the weights of each number, of which there are `counts`: those of segments behind each other."""
+    if array.size:
+        keys = array.astype(np.uint32, copy=False)
+        places = by_digits(keys, True, False, keys.size, backend, most=counts.size - 1)
+        weights = take_few(weights, places, backend)
+    if isinstance(counts, np.ndarray):
+        starts = np.append(0, counts.cumsum())
+    else:
+        starts = joined([zeros_beside(counts, (1,), i64), cumsum(counts, backend=backend)])
+    return segmented_reduce(weights, starts, backend=backend)
+
+
+def _known_numbers(array: Array, bins: int, backend: Backend) -> Array:
+    """How often each number is in an array whose elements are known, of `bins` numbers at least."""
     if 0 < bins <= PRIVATE[-1] and array.size:
         counts = _numbers(array, bins, backend)
         if int(np.asarray(counts).sum()) == array.size:  # all elements are below `bins`

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from vyre_algorithms.arguments import array_of, as_dtype, type_of
@@ -46,6 +47,19 @@ def reduction_of(operation: str, dtype: DType, result: DType | None) -> Reductio
     products = lambda values, _: (values[0].cast(state) * values[1].cast(state),)
     added = _simple(operation, dtype, state, zero, f.add)
     return Reduction(operation, (dtype, dtype), (state,), added.identity, products, added.combine)
+
+
+@lru_cache(maxsize=64)
+def squares_of(dtype: DType, state: DType) -> Reduction:
+    """The sum of the squares of the distances of elements of `dtype` from a value of each sequence."""
+    added = reduction_of("sum", dtype, state)
+
+    def leaf(values: Sequence[Value], index: Value) -> State:
+        (element,) = added.leaf(values[:1], index)
+        distance = element - values[1]
+        return (distance * distance,)
+
+    return replace(added, name="squares", leaf=leaf, centre=state)
 
 
 @lru_cache(maxsize=256)

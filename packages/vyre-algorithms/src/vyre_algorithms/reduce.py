@@ -1,4 +1,4 @@
-"""Reductions: sums, products, extremes, tests and dot products, whole or along axes, and of segments.
+"""Reductions: sums, products, means, variances, extremes, tests and dot products, whole or along axes, and of segments.
 
 Elements are combined in the order of the fixed tree (`vyre_algorithms.tree`), which depends on the length of the
 sequence alone: not on the device, the backend or its workgroups. Along an axis each row is a sequence of its own; along
@@ -7,6 +7,7 @@ several, they are one sequence in row-major order.
 
 from __future__ import annotations
 
+import builtins
 import math
 from collections.abc import Sequence
 from functools import lru_cache
@@ -24,6 +25,7 @@ from vyre_algorithms.arguments import (
     axis_of,
     contiguous,
     converted,
+    count,
     delivered,
     of_kind,
     target,
@@ -31,10 +33,10 @@ from vyre_algorithms.arguments import (
     vector,
 )
 from vyre_algorithms.launches import GROUP, beside, launch, mapped, zeros_beside
-from vyre_algorithms.monoids import reduction_of, sum_type
+from vyre_algorithms.monoids import reduction_of, squares_of, sum_type
 from vyre_algorithms.move import offsets_in_rows, offsets_of
 from vyre_algorithms.segments import reduce_segments
-from vyre_algorithms.tree import Mean, Reduction, reduce_axis, reduce_sequence
+from vyre_algorithms.tree import Mean, Quotient, Reduction, reduce_axis, reduce_sequence
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import DType, Program, Value, constant, program, select, u32
 from vyre_foundation.dtype import bool_, f32, f64, i64
@@ -92,10 +94,73 @@ def mean(
     Raises:
         InvalidInput: An argument is of another kind.
     """
-    array = array_of(x)
-    own = type_of(array)
-    result = own if own.is_float else f64
-    return _reduced("mean", array, axis, result, keepdims, out, backend)
+    return _reduced("mean", x, axis, _mean_type(x), keepdims, out, backend)
+
+
+def _mean_type(x: object) -> DType:
+    """The type of the means of the elements of `x`."""
+    own = type_of(array_of(x))
+    return own if own.is_float else f64
+
+
+def var(
+    x: object,
+    /,
+    axis: Axes = None,
+    *,
+    ddof: int = 0,
+    keepdims: bool = False,
+    out: Array | None = None,
+    backend: Backend = None,
+) -> Array:
+    """Compute the variance of the elements: the mean of the squares of their distances from the mean.
+
+    Args:
+        x: An array of any type.
+        axis: As for `sum`.
+        ddof: What is subtracted from the number of elements, by which the sum of the squares is divided.
+        keepdims: Whether the axes stay, with one element.
+        out: Where the result goes.
+        backend: As for `vyre.run`.
+
+    Returns:
+        As `mean`, of the same type. The mean is the one of `mean`, but that of f16 and bf16 stays in f32. Each distance
+        from it and each square is rounded, the squares are added in the order of the fixed tree, and the sum is divided
+        by the number of elements less `ddof`, or by 0 where that is less. The variance of no elements is NaN.
+
+    Raises:
+        InvalidInput: An argument is of another kind.
+    """
+    return _reduced("var", x, axis, _mean_type(x), keepdims, out, backend, count(ddof, "ddof"))
+
+
+def std(
+    x: object,
+    /,
+    axis: Axes = None,
+    *,
+    ddof: int = 0,
+    keepdims: bool = False,
+    out: Array | None = None,
+    backend: Backend = None,
+) -> Array:
+    """Compute the standard deviation of the elements: the square root of the variance.
+
+    Args:
+        x: An array of any type.
+        axis: As for `sum`.
+        ddof: As for `var`.
+        keepdims: Whether the axes stay, with one element.
+        out: Where the result goes.
+        backend: As for `vyre.run`.
+
+    Returns:
+        As `var`: the root is rounded, and for f16 and bf16 the variance stays in f32 before it.
+
+    Raises:
+        InvalidInput: An argument is of another kind.
+    """
+    return _reduced("std", x, axis, _mean_type(x), keepdims, out, backend, count(ddof, "ddof"))
 
 
 def prod(
@@ -329,7 +394,14 @@ def segmented_reduce(
 
 
 def _reduced(
-    operation: str, x: object, axis: Axes, result: DType | None, keepdims: bool, out: Array | None, backend: Backend
+    operation: str,
+    x: object,
+    axis: Axes,
+    result: DType | None,
+    keepdims: bool,
+    out: Array | None,
+    backend: Backend,
+    ddof: int = 0,
 ) -> Array:
     array = array_of(x)
     axes, whole = axes_of(axis, array.ndim), array.shape
@@ -339,8 +411,10 @@ def _reduced(
     if len(axes) == array.ndim:
         sequence = contiguous(array).reshape(-1)
         if sequence.size:
-            kind, mean = _kind(operation, type_of(array), result, sequence.size)
-            found = _finished(operation, reduce_sequence(kind, [sequence], backend, mean), array, result)
+            passes, states = _passes(operation, type_of(array), result, sequence.size, ddof), list[Array]()
+            for kind, mean in passes:
+                states = reduce_sequence(kind, [sequence, *states], backend, mean)
+            found = _finished(operation, states, array, result)
         else:
             found = _of_nothing(operation, array, result, 1)
         shape: tuple[int, ...] = ()
@@ -352,8 +426,10 @@ def _reduced(
         if array.size:
             if inner < SIDE_BY_SIDE:
                 array, inner = array.transpose(*left, *axes), 1
-            (kind, mean), flat = _kind(operation, type_of(array), result, length), contiguous(array).reshape(-1)
-            states = reduce_axis(kind, [flat], number // inner, length, inner, backend, mean)
+            passes, states = _passes(operation, type_of(array), result, length, ddof), list[Array]()
+            flat = contiguous(array).reshape(-1)
+            for kind, mean in passes:
+                states = reduce_axis(kind, [flat, *states], number // inner, length, inner, backend, mean)
             found = _finished(operation, states, array, result)
         elif length:  # there are no results
             found = _of_no_elements(operation, array, result, 0)
@@ -365,13 +441,20 @@ def _reduced(
 
 
 @lru_cache(maxsize=1024)
-def _kind(operation: str, dtype: DType, result: DType | None, length: int) -> tuple[Reduction, Mean | None]:
-    """What is combined, and what is made of the states in the end: a mean is a sum that is divided by the length."""
-    if operation != "mean":
-        return reduction_of(operation, dtype, result), None
+def _passes(
+    operation: str, dtype: DType, result: DType | None, length: int, ddof: int
+) -> list[tuple[Reduction, Mean | None]]:
+    """What is combined, and what is made of the states in the end; a second pass gets the results of the first, too."""
+    if operation not in _MEANS:
+        return [(reduction_of(operation, dtype, result), None)]
     assert result is not None
     state = f32 if result.bits == 16 else result
-    return reduction_of("sum", dtype, state), Mean(result, np.full(1, length, state.numpy))
+    added, number = reduction_of("sum", dtype, state), np.full(1, length, state.numpy)
+    if operation == "mean":
+        return [(added, Mean(Quotient(result), number))]
+    divisor = np.full(1, builtins.max(length - ddof, 0), state.numpy)
+    squares = Mean(Quotient(result, is_root=operation == "std"), divisor)
+    return [(added, Mean(Quotient(state), number)), (squares_of(dtype, state), squares)]
 
 
 def _of_segments(operation: str, array: Array, starts: Array, result: DType | None, backend: Backend) -> Array:
@@ -416,6 +499,7 @@ def _or_zero(total: Value, first: Value, last: Value) -> Value:
 
 _OPERATIONS = ("sum", "prod", "min", "max", "any", "all", "argmin", "argmax")
 _EXTREMES = ("min", "max", "argmin", "argmax")
+_MEANS = ("mean", "var", "std")
 
 
 def _of_no_elements(operation: str, array: Array, result: DType | None, number: int) -> Array:
@@ -429,7 +513,7 @@ def _of_nothing(operation: str, array: Array, result: DType | None, number: int)
     if operation in _EXTREMES:
         needed = f"at least one element for {operation}"
         raise InvalidInput("x", needed=needed, got="none", fix="leave empty arrays and segments out")
-    value = np.nan if operation == "mean" else operation in ("prod", "all")
+    value = np.nan if operation in _MEANS else operation in ("prod", "all")
     return beside(array, np.full(number, value, _result_type(operation, array, result).numpy))
 
 

@@ -34,7 +34,7 @@ from vyre_foundation import (
     u32,
 )
 from vyre_foundation.dtype import bool_
-from vyre_foundation.functions import min as least
+from vyre_foundation.functions import min as least, sqrt
 
 LANES, STEPS = 64, 64
 BLOCK = LANES * STEPS
@@ -68,25 +68,36 @@ class Reduction:
     identity: State
     leaf: Callable[[Sequence[Value], Value], State]
     combine: Callable[[State, State], State]
+    centre: DType | None = None
+    """The type of one more array, with a value for each sequence, which `leaf` gets behind the elements."""
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The names of the arrays in programs."""
-        return tuple(f"x{n}" for n in range(len(self.inputs)))
+        return (*(f"x{n}" for n in range(len(self.inputs))), *(["centre"] * (self.centre is not None)))
 
     @cached_property
     def of_states(self) -> Reduction:
         """The same over arrays of states."""
-        return replace(self, inputs=self.state, leaf=lambda values, _: tuple(values))
+        return replace(self, inputs=self.state, leaf=lambda values, _: tuple(values), centre=None)
+
+    def sources(self, p: ProgramBuilder) -> tuple[list[Buffer], Buffer | None]:
+        """Declare the arrays of elements, and the one with a value for each sequence, if there is one."""
+        arrays = [p.read(name, dtype) for name, dtype in zip(self.names, self.inputs, strict=False)]
+        return arrays, None if self.centre is None else p.read("centre", self.centre)
+
+
+class Quotient(NamedTuple):
+    """What programs make of states: their quotients by ``number`` in a type, or the square roots of those."""
+
+    dtype: DType
+    is_root: bool = False
 
 
 class Mean(NamedTuple):
-    """What the launch that combines the last states makes of them: quotients of a type, by `number`, which is one.
+    """What the launch that combines the last states makes of them, and the number, which has the type of the states."""
 
-    The number has the type of the states.
-    """
-
-    dtype: DType
+    quotient: Quotient
     number: HostArray
 
 
@@ -110,7 +121,7 @@ def reduce_blocks(
     The states of two sequences behind each other are those of the whole, if the first is whole blocks. Of one block,
     with `mean`, what that makes of its state.
     """
-    given = {f"x{n}": array for n, array in enumerate(arrays)}
+    given = dict(zip(reduction.names, arrays, strict=True))
     blocks, quotient = -(-arrays[0].size // BLOCK), None
     if mean is not None and blocks == 1:
         quotient, given["number"] = mean
@@ -134,7 +145,7 @@ def reduce_axis(
     found = list(arrays)
     while True:
         blocks = -(-length // BLOCK)
-        given = {f"x{n}": array for n, array in enumerate(found)}
+        given = dict(zip(reduction.names, found, strict=True))
         given |= {
             "shape": words(length, inner),
             "slots": slots_beside(found[0], outer * blocks * inner),
@@ -154,13 +165,13 @@ def reduce_axis(
 
 
 @lru_cache(maxsize=1024)
-def column_program(reduction: Reduction, quotient: DType | None = None) -> Program:
+def column_program(reduction: Reduction, quotient: Quotient | None = None) -> Program:
     """The states of blocks of sequences that lie side by side: an invocation combines all lanes of a block.
 
-    It reads row after row, so its lanes are arrays. A `quotient` is that of the states by ``number``, and its type.
+    It reads row after row, so its lanes are arrays. A `quotient` is what is written in place of the states.
     """
     with program(f"reduce_columns_{reduction.name}", COLUMNS) as p:
-        sources = [p.read(f"x{n}", dtype) for n, dtype in enumerate(reduction.inputs)]
+        sources, centre = reduction.sources(p)
         shape = p.uniform("shape", u32, 2)
         p.read("slots", bool_)
         results = _Results(p, reduction, LengthOf("slots"), quotient)
@@ -178,12 +189,13 @@ def column_program(reduction: Reduction, quotient: DType | None = None) -> Progr
                 memory[at] = value
 
         with p.if_(column < inner):
+            middle = [] if centre is None else [p.let(centre[row // blocks * inner + column])]
             with p.range(0, LANES) as lane:
                 for memory, value in zip(lanes, reduction.identity, strict=True):
                     memory[lane] = value
             with p.range(0, count) as index:
                 elements = [p.let(source[begin + index * inner]) for source in sources]
-                combine(p.let(index & (LANES - 1)), reduction.leaf(elements, first + index))
+                combine(p.let(index & (LANES - 1)), reduction.leaf([*elements, *middle], first + index))
             for half in (32, 16, 8, 4, 2, 1):
                 with p.range(0, half) as lane:
                     combine(lane, tuple(memory[lane + half] for memory in lanes))
@@ -193,16 +205,17 @@ def column_program(reduction: Reduction, quotient: DType | None = None) -> Progr
 
 @lru_cache(maxsize=1024)
 def block_program(
-    reduction: Reduction, sequences: SequenceLayout = SequenceLayout.ONE, quotient: DType | None = None
+    reduction: Reduction, sequences: SequenceLayout = SequenceLayout.ONE, quotient: Quotient | None = None
 ) -> Program:
     """The states ``s0``, ``s1``, … of the blocks of arrays ``x0``, ``x1``, … of elements.
 
-    A `quotient` is that of the states by ``number``, and its type.
+    A `quotient` is what is written in place of the states.
     """
     with program(f"reduce_{reduction.name}", WIDTH) as p:
-        sources = [p.read(f"x{n}", dtype) for n, dtype in enumerate(reduction.inputs)]
+        sources, centre = reduction.sources(p)
         block = p.workgroup_id(0)
         begin: Value | None = None
+        middle: list[Value] = []
         match sequences:
             case SequenceLayout.SEGMENTS:
                 firsts, lasts = p.read("first", u32), p.read("last", u32)
@@ -214,14 +227,19 @@ def block_program(
                 count, length = LengthOf("slots"), p.let(shape[0])
                 blocks = p.let((length + (BLOCK - 1)) // BLOCK)
                 begin = p.let(block // blocks * length)
+                if centre is not None:
+                    middle = [p.let(centre[block // blocks])]
                 first, last = p.let(begin + block % blocks * BLOCK), p.let(begin + length)
             case SequenceLayout.ONE:
                 count = LengthOf("x0", over=BLOCK)
                 first, last = p.let(block * BLOCK), sources[0].length
+                if centre is not None:
+                    middle = [p.let(centre[0])]
         results = _Results(p, reduction, count, quotient)
 
         def leaf(index: Value) -> State:
-            return reduction.leaf([source[index] for source in sources], index if begin is None else index - begin)
+            elements = [*(source[index] for source in sources), *middle]
+            return reduction.leaf(elements, index if begin is None else index - begin)
 
         lanes = [(p.local_id(0) + n, [p.var(value) for value in reduction.identity]) for n in range(0, LANES, WIDTH)]
         with p.if_(last - first >= BLOCK), p.range(0, STEPS) as step:
@@ -239,17 +257,19 @@ def block_program(
 
 
 class _Results:
-    """Where a program writes the states of blocks, or their quotients by ``number``."""
+    """Where a program writes the states of blocks, or their quotients."""
 
-    def __init__(self, p: ProgramBuilder, reduction: Reduction, count: LengthOf, quotient: DType | None) -> None:
+    def __init__(self, p: ProgramBuilder, reduction: Reduction, count: LengthOf, quotient: Quotient | None) -> None:
         self._divisor = None if quotient is None else p.uniform("number", reduction.state[0], 1)
-        types = reduction.state if quotient is None else (quotient,)
+        self._is_root = quotient is not None and quotient.is_root
+        types = reduction.state if quotient is None else (quotient.dtype,)
         self._outputs = [p.write(f"s{n}", dtype, count) for n, dtype in enumerate(types)]
 
     def store(self, index: Value, state: Sequence[Value]) -> None:
         """Write those of one block."""
         for output, value in zip(self._outputs, state, strict=True):
             result = value if self._divisor is None else value / self._divisor[0]
+            result = sqrt(result) if self._is_root else result
             output[index] = result if result.dtype is output.dtype else result.cast(output.dtype)
 
 

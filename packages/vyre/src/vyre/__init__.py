@@ -122,6 +122,7 @@ _algorithms = [
     "sort",
     "sort_pairs",
     "spmv",
+    "std",
     "stencil",
     "sum",
     "threefry",
@@ -130,6 +131,7 @@ _algorithms = [
     "uniform",
     "unique",
     "unique_all",
+    "var",
 ]
 
 _lazy = [*_running, *_arrays, *_algorithms, *(name for names in _kernels.values() for name in names)]

@@ -61,6 +61,7 @@ from vyre_algorithms import (
     sort as sort,
     sort_pairs as sort_pairs,
     spmv as spmv,
+    std as std,
     stencil as stencil,
     sum as sum,
     threefry as threefry,
@@ -69,6 +70,7 @@ from vyre_algorithms import (
     uniform as uniform,
     unique as unique,
     unique_all as unique_all,
+    var as var,
 )
 from vyre_driver import (
     DeviceArray as DeviceArray,
@@ -301,6 +303,7 @@ __all__ = [
     "sort",
     "sort_pairs",
     "spmv",
+    "std",
     "stencil",
     "step",
     "struct",
@@ -320,6 +323,7 @@ __all__ = [
     "unique",
     "unique_all",
     "validate",
+    "var",
     "vec",
     "workgroup",
     "workgroup_id",
