@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import vyre as vy
-from vyre.kernels.reader import OTHER_NAMES
 
 
 def message_of(function, **options) -> str:
@@ -874,11 +873,6 @@ def test_message(function, options, expected):
     message = message_of(function, **options)
     shown = re.sub(r"(at line|line) \d+", r"\1 LINE", message)
     assert shown == expected
-
-
-def test_other_names_are_those_of_functions() -> None:
-    assert [name for name in OTHER_NAMES.values() if not callable(getattr(vy, name))] == []
-    assert [name for name in OTHER_NAMES if hasattr(vy, name)] == []
 
 
 def test_only_numbers_have_defaults_and_no_kernel_has_parameters_of_variable_number() -> None:

@@ -13,7 +13,7 @@
 `help(vy.kernel)` is the other way to write a program; docs/tutorial.md leads through both.
 """
 
-import sys
+from importlib import import_module
 
 import lazy_loader
 
@@ -157,8 +157,7 @@ _load, _, _ = lazy_loader.attach(
 def __getattr__(name: str) -> object:
     if name in _lazy or name in _modules:
         return _load(name)
-    # With both arguments, Python names the attribute that the caller may have meant.
-    raise AttributeError(f"module 'vyre' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
+    raise import_module("vyre_algorithms.numpy_names").missing(__name__, name, __all__)
 
 
 def __dir__() -> list[str]:

@@ -20,8 +20,9 @@ from vyre.kernels.aggregates import StructType, Vector, VectorType
 from vyre.kernels.device import HostCallable
 from vyre.kernels.elements import ArrayAtomic
 from vyre.kernels.expressions import ExpressionReader
-from vyre.kernels.reader import OTHER_NAMES, kind_of
+from vyre.kernels.reader import kind_of
 from vyre.kernels.values import KernelArray, NumberChoice, is_runtime
+from vyre_algorithms.numpy_names import ELEMENTS, FUNCTIONS
 from vyre_foundation.build import Array, Value
 from vyre_foundation.build.arguments import dtype_of, number
 from vyre_foundation.build.composed import clamp
@@ -305,8 +306,10 @@ def call(reader: ExpressionReader, callee: Any, node: ast.Call) -> object:
     if callee is getattr(vyre_algorithms, name, None):
         fix = "call it outside of the kernel, and pass what it returns"
         reader.refuse(node, f"{name}(…) computes with whole arrays, and runs kernels of its own", fix)
-    same = OTHER_NAMES.get(name, name if hasattr(ops, name) or hasattr(vyre_math, name) else None)
+    same = FUNCTIONS.get(name, name if hasattr(ops, name) or hasattr(vyre_math, name) else None)
     fix = f"write vy.{same}" if same else "use the functions of vyre, or pass what is known before"
+    if not same and name in ELEMENTS:
+        fix = f"write {ELEMENTS[name]}".replace("vyre.", "vy.").replace("[i]", "")
     if inspect.isfunction(callee):
         fix = f"decorate {name} with @vy.func"
     reader.refuse(node, f"{name}(…) is a function of Python, which cannot compute with values of the program", fix)

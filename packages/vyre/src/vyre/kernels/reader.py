@@ -25,6 +25,7 @@ from vyre.kernels.values import (
     is_runtime,
     typed_text,
 )
+from vyre_algorithms.numpy_names import FUNCTIONS
 from vyre_foundation.build import Mutable, ProgramBuilder, Value, constant
 from vyre_foundation.build.arguments import number, shown
 from vyre_foundation.dtype import DType, bool_
@@ -32,12 +33,6 @@ from vyre_foundation.errors import VyreError
 from vyre_foundation.ir.expr import Literal
 
 _CONVERSIONS: Mapping[int, Callable[[object], object]] = {ord("s"): str, ord("r"): repr, ord("a"): ascii}
-OTHER_NAMES = {
-    "absolute": "abs", "arccos": "acos", "arcsin": "asin", "arctan": "atan", "arctan2": "atan2",
-    "bit_count": "popcount", "clip": "clamp", "fabs": "abs", "isfinite": "is_finite", "isinf": "is_inf",
-    "isnan": "is_nan", "maximum": "max", "minimum": "min", "power": "pow", "rint": "round", "where": "select",
-}  # fmt: skip
-"""What functions of NumPy and Python are called in vyre."""
 _OF_ARRAYS = ("sum", "min", "max", "any", "all")
 """What Python calls a function of `vyre` that computes with arrays, on the host."""
 
@@ -118,8 +113,9 @@ class Reader:
             raise
         except Exception as error:
             message = f"{type(error).__name__} while the kernel is compiled: {error}"
-            known = OTHER_NAMES.get(getattr(error, "name", None) or "")
-            fix = f"write vy.{known}" if known else "correct the expression"
+            known = FUNCTIONS.get(getattr(error, "name", None) or "")
+            message, _, remedy = message.partition(". Fix: ")
+            fix = f"write vy.{known}" if known else remedy or "correct the expression"
             raise self.frame.source.error(node, message, fix) from error
 
     # ── entry points ─────────────────────────────────────────────────────────────────────────────────────────────────

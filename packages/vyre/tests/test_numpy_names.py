@@ -1,0 +1,167 @@
+"""The errors for names of NumPy that are not here: what they say to write runs, and gives what NumPy gives."""
+
+import importlib.util
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import vyre as vy
+import vyre_algorithms
+from vyre_algorithms.numpy_names import ARRAYS, ELEMENTS, FUNCTIONS
+
+
+def function(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    """What becomes a kernel."""
+    return x[vy.index()]
+
+
+GIVEN: Mapping[str, Any] = {
+    "x": np.float32([0.5, 0.25, 1.0, 0.75, 0.5, 0.125, 1.0]),
+    "y": np.float32([0.25, 0.5, 1.0, 0.5, 0.75, 0.5, 0.25]),
+    "w": np.float32([1, 2, 3, 4, 3, 2, 1]),
+    "n": np.uint32([7, 1, 12, 255, 6, 0, 9]),
+    "k": np.uint32([3, 2, 5, 4, 4, 1, 2]),
+    "m": np.arange(12, dtype=np.float32).reshape(3, 4) % 5,
+    "a": vy.array(np.float32([1, 2]), backend="reference"),
+    "mask": np.array([True, False, True, True, False, False, True]),
+    "other": np.array([True, True, False, True, False, True, False]),
+    "edges": np.float32([0.2, 0.5, 0.9]), "indices": np.array([6, 0, 2, 1, 5, 3, 4]),
+    "low": 0.25, "high": 0.5, "q": 0.4, "key": 7, "size": 5, "shape": (2, 3),
+    "function": function, "numpy": np, "vyre": vy,
+}  # fmt: skip
+NUMPY = {
+    "amax": "numpy.amax(x)", "amin": "numpy.amin(x)", "asnumpy": "numpy.asarray(a)",
+    "astype": "numpy.astype(x, numpy.float64)", "average": "numpy.average(x, weights=w)",
+    "compress": "numpy.compress(mask, x)", "copy": "numpy.copy(x)", "count_nonzero": "numpy.count_nonzero(x)",
+    "cummax": "numpy.maximum.accumulate(x)", "cummin": "numpy.minimum.accumulate(x)",
+    "cumulative_prod": "numpy.cumprod(x)", "cumulative_sum": "numpy.cumsum(x)", "diff": "numpy.diff(x)",
+    "digitize": "numpy.digitize(x, edges)", "empty_like": "numpy.zeros_like(x)", "extract": "numpy.extract(mask, x)",
+    "fft2": "numpy.fft.fft2(m)", "flatnonzero": "numpy.flatnonzero(mask)", "flip": "numpy.flip(x)",
+    "inner": "numpy.inner(x, y)", "isin": "numpy.isin(x, y)", "median": "numpy.median(x)",
+    **{f"nan{name}": f"numpy.nan{name}(x)" for name in ("max", "mean", "min", "prod", "std", "sum", "var")},
+    "nonzero": "numpy.nonzero(mask)[0]", "norm": "numpy.linalg.norm(x)", "outer": "numpy.outer(x, y)",
+    "permute_dims": "numpy.transpose(m, (1, 0))", "ptp": "numpy.ptp(x)", "put": "w[numpy.argsort(indices)]",
+    "quantile": "numpy.quantile(x, q, method='lower')", "ravel": "numpy.ravel(m)",
+    "reshape": "numpy.reshape(x, (1, -1))", "swapaxes": "numpy.swapaxes(m, 0, 1)", "take": "numpy.take(x, indices)",
+    "union1d": "numpy.union1d(x, y)", "unique_counts": "numpy.unique_counts(x)[1]",
+    "unique_values": "numpy.unique(x)", "vdot": "numpy.vdot(x, y)", "vecdot": "numpy.vecdot(x, y)",
+    "zeros_like": "numpy.zeros_like(x)",
+}  # fmt: skip
+"""What gives the result in NumPy, except where it is a function or random."""
+OTHERS = set(
+    "choice default_rng frompyfunc integers jit permutation rand randint randn random standard_normal vectorize".split()
+)
+
+
+def module_of(tmp_path: Path, source: str) -> ModuleType:
+    """The module of a file, in which kernels have a source."""
+    file = tmp_path / "kernels.py"
+    file.write_text(f"import numpy as np\nimport vyre\nimport vyre as vy\n{source}", "utf-8")
+    spec = importlib.util.spec_from_file_location("kernels", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def kernel_of(name: str, code: str, result: str) -> tuple[str, list[str]]:
+    """A kernel that returns the code of an element, and the names of what it takes."""
+    names = [*dict.fromkeys(re.findall(r"\b(?:x|y|n|k|mask|other|low|high)\b", code))]
+    types = {"n": "u32", "k": "u32", "mask": "bool_", "other": "bool_"}
+    declared = [
+        f"{x}: vy.f32" if x in ("low", "high") else f"{x}: vy.Array[vy.{types.get(x, 'f32')}, 'p']" for x in names
+    ]
+    head = f"@vy.kernel\ndef {name}({', '.join(declared)}) -> vy.Array[vy.{result}, 'p']:\n"
+    return f"{head}    i = vy.index()\n    return {code}\n", names
+
+
+def test_what_is_said_of_elements_is_what_numpy_computes(tmp_path: Path) -> None:
+    source, arguments, expected = "", {}, {}
+    for name, code in ELEMENTS.items():
+        names = kernel_of(name, code, "f32")[1]
+        wanted = getattr(np, "bitwise_count" if name == "bit_count" else name)(*(GIVEN[x] for x in names))
+        if name.endswith("_count"):
+            wanted = wanted.astype(np.uint32)
+        result = {"float32": "f32", "uint32": "u32", "bool": "bool_"}[wanted.dtype.name]
+        source += kernel_of(name, code, result)[0]
+        arguments[name], expected[name] = [GIVEN[x] for x in names], wanted
+    module = module_of(tmp_path, source)
+    for name, wanted in expected.items():
+        found = getattr(module, name).on("reference")(*arguments[name])
+        np.testing.assert_allclose(found, wanted, rtol=1e-6, err_msg=name, strict=True)
+
+
+@pytest.mark.parametrize("name", sorted(ARRAYS))
+def test_what_is_said_of_arrays_is_what_numpy_computes(name: str) -> None:
+    found = eval(ARRAYS[name], dict(GIVEN))
+    if name not in OTHERS:
+        found = found.counts if name == "unique_counts" else found
+        np.testing.assert_allclose(np.asarray(found), eval(NUMPY[name], dict(GIVEN)), rtol=1e-6, err_msg=name)
+
+
+def test_what_numpy_computes_is_known_of_all() -> None:
+    assert NUMPY.keys() | OTHERS == ARRAYS.keys()
+    assert not NUMPY.keys() & OTHERS
+
+
+def test_names_that_are_here_have_no_remedy() -> None:
+    assert [name for name in {*ELEMENTS, *ARRAYS} if name in {*vy.__all__, *vyre_algorithms.__all__}] == []
+    assert [name for name in FUNCTIONS.values() if not callable(getattr(vy, name))] == []
+    assert {"where": "select", "maximum": "max", "isnan": "is_nan"}.items() <= FUNCTIONS.items()
+
+
+@pytest.mark.parametrize(
+    ("name", "fix"),
+    [
+        ("where", r"write vyre\.select\(mask\[i\], x\[i\], y\[i\]\) in a kernel, where i = vyre\.index\(\)"),
+        ("cummax", r"write vyre\.scan\(x, 'max'\)"),
+        ("concatenate", r"call numpy\.concatenate on the host: functions of vyre take what it gives"),
+        ("solve", r"call numpy\.linalg\.solve on the host"),
+        ("rfftfreq", r"call numpy\.fft\.rfftfreq on the host"),
+        ("pi", r"use numpy\.pi"),
+        ("float32", r"use vyre\.f32"),
+        ("bool", r"use vyre\.bool_"),
+        ("topk", r"use vyre(_algorithms)?\.top_k"),
+        ("zzzzz", r"choose one of the names in dir\(vyre(_algorithms)?\)"),
+    ],
+)
+@pytest.mark.parametrize("module", [vy, vyre_algorithms])
+def test_a_missing_name_has_a_remedy(module: ModuleType, name: str, fix: str) -> None:
+    with pytest.raises(AttributeError, match=rf"^module '{module.__name__}' has no attribute '{name}'\. Fix: {fix}"):
+        getattr(module, name)
+
+
+def test_functions_of_values_are_for_kernels() -> None:
+    with pytest.raises(AttributeError, match=r"Fix: write vyre\.exp\(…\) in a kernel$"):
+        vyre_algorithms.exp  # noqa: B018
+
+
+@pytest.mark.parametrize("module", [vy, vyre_algorithms])
+def test_names_that_python_asks_for_have_none(module: ModuleType) -> None:
+    with pytest.raises(AttributeError, match=r"has no attribute '__wrapped__'$"):
+        module.__wrapped__  # noqa: B018
+    assert not hasattr(module, "_repr_html_")
+
+
+@pytest.mark.parametrize(
+    ("written", "fix"),
+    [
+        ("vy.where(x[i] > 0, x[i], y[i])", "write vy.select"),
+        ("np.where(x[i] > 0, x[i], y[i])", "write vy.select"),
+        ("np.subtract(x[i], y[i])", "write x - y"),
+        ("vy.subtract(x[i], y[i])", "write x[i] - y[i] in a kernel, where i = vyre.index()"),
+        ("vy.sine(x[i])", "use vyre.sin"),
+        ("np.sine(x[i])", "correct the expression"),
+    ],
+)
+def test_functions_of_numpy_in_kernels(tmp_path: Path, written: str, fix: str) -> None:
+    kernel = module_of(tmp_path, kernel_of("named", written, "f32")[0]).named
+    with pytest.raises(vy.KernelError) as error:
+        kernel.program  # noqa: B018
+    assert error.value.fix == fix
