@@ -253,6 +253,14 @@ def careful() -> vy.ProgramBuilder:
     return p
 
 
+def brightened() -> vy.ProgramBuilder:
+    with vy.program("brightened") as p:
+        x, gain = p.read("x", vy.f32, shape="n"), p.scalar("gain", vy.f32)
+        out = p.write("out", vy.f32, shape="n")
+        out[p.index()] = vy.min(x[p.index()] * gain, 1.0)
+    return p
+
+
 def watched() -> vy.ProgramBuilder:
     with vy.program("watched", shape="n") as p:
         x, out = p.read("x", vy.f32, shape="n"), p.write("out", vy.f32, shape="n")
@@ -285,6 +293,7 @@ PAIRS: dict[str, Recorded] = {
         function.__name__: function
         for function in (saxpy, life, histogram, below_three, collatz, fade, bounce, step, scaled, transpose, total)
     },
+    "numpy": {"brightened": brightened},
     "pytorch": {
         "squash": of_elements("squash", vy.f32, "x", lambda x, i: x[i] / (1.0 + vy.abs(x[i]))),
         "squash_slope": of_elements(

@@ -92,6 +92,8 @@ def scatter(
         raise InvalidInput("operation", needed=needed, got=repr(operation), fix="pass the name of an operation")
     if operation != "set" and dtype not in (u32, i32, u64, i64):
         needed, fix = "integers of 32 or 64 bits", "sort pairs of indices and values, and use segmented_reduce"
+        if operation == "add":
+            fix = f"use bincount with the values as weights, or {fix}"
         raise InvalidInput("x", needed=needed, got=f"an array of {dtype}", fix=fix)
     places = contiguous(places_of(wanted, array.shape[which], backend)).reshape(-1)
     if not given.size:
