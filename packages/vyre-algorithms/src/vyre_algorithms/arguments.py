@@ -139,7 +139,7 @@ def prefix(array: Array, number: int) -> Array:
     return part if 2 * number >= array.size else part.copy()
 
 
-def axis_of(given: object, ndim: int, name: str = "axis") -> int:
+def axis_of(given: object, ndim: int, name: str = "axis", *, fix: str = "count the axes of the array") -> int:
     """The number of an axis, counted from the front."""
     try:
         axis = operator.index(given)  # type: ignore[arg-type]
@@ -147,7 +147,7 @@ def axis_of(given: object, ndim: int, name: str = "axis") -> int:
         raise InvalidInput(name, needed="an integer", got=type(given).__name__, fix="pass an integer") from None
     if not -ndim <= axis < ndim:
         needed = f"an axis from {-ndim} to {ndim - 1}" if ndim else "no axis, as the array has none"
-        raise InvalidInput(name, needed=needed, got=str(axis), fix="count the axes of the array")
+        raise InvalidInput(name, needed=needed, got=str(axis), fix=fix)
     return axis % ndim
 
 

@@ -1,36 +1,81 @@
 """Fourier transforms with a fixed order of operations.
 
-A length that is a power of two is transformed by Stockham's algorithm: passes of radix 4 from the whole length down,
-and one of radix 2 at the end if a factor 2 is left. Roots of unity are rounded from twice the precision of f64. With
-``a``, ``b``, ``c``, ``d`` a quarter of a length apart, a pass of radix 4 computes ``(a + c) + (b + d)``,
-``((a − c) − j(b − d)) w``, ``((a + c) − (b + d)) w²`` and ``((a − c) + j(b − d)) w³``. The product of ``u + jv`` and
-``w + jz`` is ``(uw − vz) + j(uz + vw)``; each product and each sum is rounded. Other lengths are convolved with a chirp
-(Bluestein), by transforms of the least power of two that is greater than twice the length.
+A row whose length N has no prime factor above 13 is transformed by Stockham's algorithm: passes from the whole length
+down, of radix 4 as often as 4 divides it, then of radix 2 if a factor 2 is left, then of 3, 5, 7, 11 and 13. A pass of
+radix r at a stride s combines the numbers ``x[0] … x[r − 1]``, which are N / r apart. Result m is multiplied by the
+root of unity ``w**m``, where ``w`` is that of the exponent n, the place of x[0] rounded down to a multiple of s:
+
+- radix 4: ``(x0 + x2) + (x1 + x3)``, ``(x0 − x2) − j(x1 − x3)``, ``(x0 + x2) − (x1 + x3)`` and
+  ``(x0 − x2) + j(x1 − x3)``;
+- radix 2: ``x0 + x1`` and ``x0 − x1``, which is not multiplied where the length is a power of two;
+- an odd radix r, with the sums ``t[k] = x[k] + x[r − k]`` and the differences ``u[k] = x[k] − x[r − k]`` for k from 1
+  to h = (r − 1) / 2, and the root of order r to the power mk, ``c + js``: result 0 is ``((x0 + t[1]) + t[2]) + …``,
+  and results m and r − m are ``a + jb`` and ``a − jb`` with ``a = (x0 + t[1] c) + t[2] c + …`` and
+  ``b = u[1] s + u[2] s + …``.
+
+The product of ``u + jv`` and ``w + jz`` is ``(uw − vz) + j(uz + vw)``; each product and each sum is rounded. Roots of
+unity are rounded from twice the precision of f64. The inverse has conjugate roots, and each part is divided by N at the
+end.
+
+Other rows are convolved with a chirp (Bluestein). The numbers times ``exp(−πj n² / N)``, with zeros behind them, are
+transformed in the least length from 2N − 1 on that is 1, 3, 5, 9 or 15 times a power of two, multiplied by the
+transform of the conjugate chirp divided by that length, conjugated, transformed, conjugated and multiplied by the
+chirp. The transform of the chirp is that of f64, rounded once more for f32. The inverse conjugates the numbers before
+and after, and divides at the end.
+
+Real rows of an even length N are transformed as N / 2 complex numbers Z, whose parts are neighbours. With ``a = Z[k]``
+and ``b`` the conjugate of ``Z[N/2 − k]``, the element k is ``½((a + b) − j(w (a − b)))``, where ``w = exp(−2πj k / N)``
+and Z[N/2] is Z[0]. The inverse transforms ``½((a + b) + j(w̄ (a − b)))``, where a is the element k and b the conjugate
+of the element N/2 − k. Real rows of an odd length are transformed as complex numbers.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from fractions import Fraction
-from functools import lru_cache
+from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
-from vyre_algorithms.arguments import MOST, Array, Backend, array_of, axis_back, axis_last, axis_of, type_of
-from vyre_algorithms.launches import Range, Recorder, constants, run_graph, with_grid, words
+from vyre_algorithms.arguments import (
+    MOST,
+    Array,
+    Backend,
+    HostArray,
+    array_of,
+    axis_back,
+    axis_last,
+    axis_of,
+    contiguous,
+    count,
+    type_of,
+)
+from vyre_algorithms.butterflies import passes_of
+from vyre_algorithms.chirps import kernel_table, wide_of
+from vyre_algorithms.launches import Range, Recorder, constants, run_graph, with_grid, words, zeros_beside
+from vyre_algorithms.roots import chirp_table, memory_of, quarter_root_table, root_table
+from vyre_algorithms.transforms import (
+    GROUP,
+    LANES,
+    Move,
+    elements_of,
+    finished,
+    lanes_of,
+    moved,
+    one_pass,
+    products,
+    short,
+    spread,
+    tangled,
+    untangled,
+)
 from vyre_driver.errors import InvalidInput
-from vyre_foundation import Array as Buffer, DType, LengthOf, Program, ProgramBuilder, Value, program, select, u32
-from vyre_foundation.dtype import bool_, f32, f64, u64
+from vyre_foundation import DType, Program
+from vyre_foundation.dtype import f32, f64
 
-GROUP, LANES = 64, 16
 SHORT_BYTES = 1 << 14
-"""Rows of at most this size are transformed by one launch: two arrays of it are all the memory of a workgroup that a
-program may have (V012)."""
-Doubles = npt.NDArray[np.float64]
-Number = tuple[Value, Value]
-"""The real and the imaginary part."""
+"""Rows of at most this size are transformed by one launch if their length is a power of two: two arrays of it are all
+the memory of a workgroup that a program may have (V012)."""
+FIX = "name an axis of the array: a transform has the length of that axis"
 
 
 def fft(x: object, /, axis: int = -1, *, backend: Backend = None) -> Array:
@@ -49,7 +94,7 @@ def fft(x: object, /, axis: int = -1, *, backend: Backend = None) -> Array:
     Raises:
         InvalidInput: The axis has no elements, or an argument is of another kind.
     """
-    return _along(x, axis, False, backend)
+    return _complex(x, axis, False, backend)
 
 
 def ifft(x: object, /, axis: int = -1, *, backend: Backend = None) -> Array:
@@ -66,42 +111,82 @@ def ifft(x: object, /, axis: int = -1, *, backend: Backend = None) -> Array:
     Raises:
         InvalidInput: The axis has no elements, or an argument is of another kind.
     """
-    return _along(x, axis, True, backend)
+    return _complex(x, axis, True, backend)
 
 
 def rfft(x: object, /, axis: int = -1, *, backend: Backend = None) -> Array:
-    """Transform real numbers: the first ``N // 2 + 1`` elements of `fft`; the others are their conjugates.
+    """Transform real numbers: the first ``N // 2 + 1`` elements of their `fft`; the others are conjugates of these.
 
     Args:
-        x: An array of float32 or float64, of the host.
+        x: An array of float32 or float64.
         axis: The axis.
         backend: As for `vyre.run`.
 
     Returns:
-        An array of complex numbers of the same precision.
+        An array of complex numbers of the same precision; of an array of a device, one with a last axis of length 2.
+        A row of an even length is transformed as half as many complex numbers (docs/algorithms.md).
 
     Raises:
         InvalidInput: The axis has no elements, or an argument is of another kind.
     """
+    rows, which = _real_rows(x, axis)
+    *others, length = rows.shape
+    given = rows.reshape(-1) if length % 2 else _numbers(rows)
+    found = _run(_record_real, type_of(rows), math.prod(others), (length,), given, backend)
+    return _complex_along(found.reshape(*others, length // 2 + 1, 2), which)
+
+
+def irfft(x: object, /, n: int | None = None, axis: int = -1, *, backend: Backend = None) -> Array:
+    """Invert `rfft`: real numbers from the first ``n // 2 + 1`` elements of their transform.
+
+    Args:
+        x: As for `fft`. Further elements are left out, missing ones are 0, and the imaginary part has no effect in
+            element 0, and for an even `n` in element n / 2.
+        n: The length of the result along the axis; without it ``2 · (m − 1)`` for m elements.
+        axis: The axis.
+        backend: As for `vyre.run`.
+
+    Returns:
+        An array of real numbers of the same precision.
+
+    Raises:
+        InvalidInput: The result has no elements along the axis, or an argument is of another kind.
+    """
+    parts, which = _complex_rows(x, axis)
+    *others, known, _ = parts.shape
+    length = 2 * (known - 1) if n is None else count(n, "n")
+    if not length:
+        got = "0" if n is not None else "0, for 1 element"
+        raise InvalidInput("n", needed="1 or more", got=got, fix="pass the length of the result")
+    rows = math.prod(others)
+    _require_few(length * rows, f"n = {length}")
+    found = _run(_record_real_inverse, type_of(parts), rows, (length, known), _numbers(parts), backend)
+    return _real_along(found.reshape(*others, length), which)
+
+
+# ── arrays ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _complex(x: object, axis: int, is_inverse: bool, backend: Backend) -> Array:
+    parts, which = _complex_rows(x, axis)
+    *others, length, _ = parts.shape
+    if length == 1:
+        return _complex_along(parts.copy(), which)
+    found = _run(_record_complex, type_of(parts), math.prod(others), (length, is_inverse), _numbers(parts), backend)
+    return _complex_along(found.reshape(parts.shape), which)
+
+
+def _complex_rows(x: object, axis: int) -> tuple[Array, int]:
+    """The parts of complex numbers with two axes more, the row and the part, and the number of the axis of the row.
+
+    NumPy's complex numbers are no type of the language.
+    """
     array = array_of(x)
-    if not isinstance(array, np.ndarray) or array.dtype not in (np.float32, np.float64):
-        fix = "pass real numbers of the host, or use fft"
-        got = f"one of {array.dtype}" if isinstance(array, np.ndarray) else f"{array!r}"
-        raise InvalidInput("x", needed="an array of the host, of float32 or float64", got=got, fix=fix)
-    which = axis_of(axis, array.ndim)
-    found = _along(array, which, False, backend)
-    first_half = (slice(None),) * which + (slice(0, array.shape[which] // 2 + 1),)
-    return np.ascontiguousarray(found[first_half])
-
-
-def _along(x: object, axis: int, is_inverse: bool, backend: Backend) -> Array:
-    array = array_of(x)  # NumPy's complex numbers are no type of the language, so the parts are an axis
-    is_host = isinstance(array, np.ndarray)
-    if is_host:
+    if isinstance(array, np.ndarray):
         if array.dtype not in (np.complex64, np.complex128, np.float32, np.float64):
             fix = "convert it with .astype(…)"
             raise InvalidInput("x", needed="complex numbers, or floats of 32 or 64 bits", got=f"{array.dtype}", fix=fix)
-        which = axis_of(axis, array.ndim)
+        which = axis_of(axis, array.ndim, fix=FIX)
         is_single = array.dtype in (np.complex64, np.float32)
         rows = axis_last(array.astype(np.complex64 if is_single else np.complex128, copy=False), which)
         parts = rows.view(np.float32 if is_single else np.float64).reshape(*rows.shape, 2)
@@ -110,443 +195,149 @@ def _along(x: object, axis: int, is_inverse: bool, backend: Backend) -> Array:
             fix = "put the real and the imaginary part on the last axis"
             got = f"{array.dtype} {array.shape}"
             raise InvalidInput("x", needed="f32 or f64 with a last axis of length 2", got=got, fix=fix)
-        which = axis_of(axis, array.ndim - 1)
+        which = axis_of(axis, array.ndim - 1, fix=FIX)
         order = [n for n in range(array.ndim - 1) if n != which]
-        parts = array.transpose(*order, which, array.ndim - 1)
-        parts = parts if parts.is_contiguous else parts.copy()
-    length = parts.shape[-2]
-    if not length or parts.size >= MOST // 4:
-        needed, got = f"1 element or more on the axis, and fewer than {MOST // 8} of all", f"the shape {array.shape}"
+        parts = contiguous(array if which == len(order) else array.transpose(*order, which, array.ndim - 1))
+    _require_rows(parts.shape[-2], parts.size // 2, array)
+    return parts, which
+
+
+def _real_rows(x: object, axis: int) -> tuple[Array, int]:
+    """Real numbers with the rows on the last axis, and the number of the axis where they were."""
+    array = array_of(x)
+    if array.dtype not in ((np.float32, np.float64) if isinstance(array, np.ndarray) else (f32, f64)):
+        fix = "pass real numbers, or use fft"
+        raise InvalidInput("x", needed="an array of float32 or float64", got=f"one of {array.dtype}", fix=fix)
+    which = axis_of(axis, array.ndim, fix=FIX)
+    rows = axis_last(array, which)
+    _require_rows(rows.shape[-1], rows.size, array)
+    return rows, which
+
+
+def _require_rows(length: int, numbers: int, array: Array) -> None:
+    if not length:
+        needed, got = "1 element or more on the axis", f"the shape {array.shape}"
         raise InvalidInput("x", needed=needed, got=got, fix="pass another axis, or part of the array")
-    if not parts.size or length == 1:
-        found = parts.copy()
-    else:
-        shape = (type_of(parts), length, parts.size // 2 // length, is_inverse)
-        numbers = parts.reshape(-1).view(_memory(type_of(parts)).numpy)
-        found = run_graph(_record_transform, shape, {"x": numbers}, backend, is_short=True)["y"]
-        found = found.view(type_of(parts).numpy).reshape(parts.shape)
-    if is_host:
-        return axis_back(np.ascontiguousarray(found).view(rows.dtype).reshape(rows.shape), which)
-    last = found.ndim - 2
-    return found if which == last else found.transpose(*range(which), last, *range(which, last), last + 1).copy()
+    _require_few(numbers, f"the shape {array.shape}")
 
 
-def _record_transform(graph: Recorder, dtype: DType, length: int, rows: int, is_inverse: bool) -> None:
-    x = graph.input("x", _memory(dtype), _elements(dtype) * length * rows)
-    if length & (length - 1) == 0:
-        graph.output("y", _record_passes(graph, x, dtype, length, rows, is_inverse, is_divided=is_inverse))
+def _require_few(numbers: int, got: str) -> None:
+    if numbers >= MOST // 8:
+        raise InvalidInput("x", needed=f"fewer than {MOST // 8} numbers", got=got, fix="pass part of the array")
+
+
+def _complex_along(parts: Array, axis: int) -> Array:
+    """Complex numbers of the host, or parts of those of a device, with the rows where they are in an array."""
+    if isinstance(parts, np.ndarray):
+        kind = np.complex64 if parts.dtype == np.float32 else np.complex128
+        return axis_back(np.ascontiguousarray(parts).view(kind)[..., 0], axis)
+    last = parts.ndim - 2
+    return contiguous(parts.transpose(*range(axis), last, *range(axis, last), last + 1)) if axis != last else parts
+
+
+def _real_along(rows: Array, axis: int) -> Array:
+    return axis_back(rows, axis) if isinstance(rows, np.ndarray) else contiguous(axis_back(rows, axis))
+
+
+def _run(make: Callable[..., None], dtype: DType, rows: int, lengths: tuple[int, ...], x: Array, on: Backend) -> Array:
+    """The parts that the graph of `make` gives for `rows` rows, one after another."""
+    if not rows:
+        return zeros_beside(x, (0,), dtype)
+    return run_graph(make, (dtype, rows, *lengths), {"x": x}, on, is_short=True)["y"].view(dtype.numpy)
+
+
+def _numbers(parts: Array) -> Array:
+    """The parts as the elements of buffers for numbers."""
+    flat, memory = parts.reshape(-1), memory_of(type_of(parts))
+    try:
+        return flat.view(memory.numpy)
+    except InvalidInput:  # a view of an array of a device may begin inside of an element
+        return flat.copy().view(memory.numpy)
+
+
+# ── graphs ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _record_complex(graph: Recorder, dtype: DType, rows: int, length: int, is_inverse: bool) -> None:
+    x = graph.input("x", memory_of(dtype), elements_of(dtype) * length * rows)
+    graph.output("y", _record_rows(graph, x, dtype, rows, length, is_inverse=is_inverse))
+
+
+def _record_real(graph: Recorder, dtype: DType, rows: int, length: int) -> None:
+    half = length // 2
+    if length % 2:
+        x = graph.input("x", dtype, length * rows)
+        x = _record_moved(graph, Move.FROM_REAL, x, dtype, rows, length, length)
+        x = _record_rows(graph, x, dtype, rows, length, is_inverse=False)
+        graph.output("y", _record_moved(graph, Move.FIRST, x, dtype, rows, length, half + 1))
         return
-    wide = 1 << (2 * length - 1).bit_length()
-    chirp = constants(graph, chirp_table, length, dtype)
-    shape = words(length, wide)
-    given = {"chirp": chirp, "shape": shape}
-    slots = constants(graph, _slots, wide, rows)
-    spread = _record(graph, _spread(dtype, is_inverse), {"x": x, "slots": slots, **given}, wide * rows)["y"]
-    kernel_slots = constants(graph, _slots, wide, 1)
-    kernel = _record(graph, _kernel(dtype, is_inverse), {"slots": kernel_slots, **given}, wide)["y"]
-    a = _record_passes(graph, spread, dtype, wide, rows, False)
-    b = _record_passes(graph, kernel, dtype, wide, 1, False)
-    product = _record(graph, _products(dtype), {"a": a, "b": b, "shape": shape}, wide * rows)["y"]
-    found = _record_passes(graph, product, dtype, wide, rows, True)
-    finish = _finish(dtype, is_inverse)
-    out_slots = constants(graph, _slots, length, rows)
-    graph.output("y", _record(graph, finish, {"x": found, "slots": out_slots, **given}, length * rows)["y"])
+    x = graph.input("x", memory_of(dtype), elements_of(dtype) * half * rows)
+    x = _record_rows(graph, x, dtype, rows, half, is_inverse=False)
+    given = {"x": x, "roots": constants(graph, quarter_root_table, length, dtype), "shape": words(half, rows)}
+    graph.output("y", _record_slots(graph, untangled(dtype), given, rows * (half + 1), rows * (half // 2 + 1)))
 
 
-def _slots(length: int, rows: int) -> npt.NDArray[np.bool_]:
-    return np.zeros(length * rows, np.bool_)
+def _record_real_inverse(graph: Recorder, dtype: DType, rows: int, length: int, known: int) -> None:
+    half = length // 2
+    x = graph.input("x", memory_of(dtype), elements_of(dtype) * known * rows)
+    if length % 2:
+        x = _record_moved(graph, Move.MIRRORED, x, dtype, rows, known, length)
+        x = _record_rows(graph, x, dtype, rows, length, is_inverse=True)
+        graph.output("y", _record_moved(graph, Move.TO_REAL, x, dtype, rows, length, length))
+        return
+    given = {"x": x, "roots": constants(graph, quarter_root_table, length, dtype), "shape": words(half, rows, known)}
+    x = _record_slots(graph, tangled(dtype), given, rows * half, rows * (half // 2 + 1))
+    graph.output("y", _record_rows(graph, x, dtype, rows, half, is_inverse=True))
 
 
-def _record(graph: Recorder, made: Program, given: dict[str, object], invocations: int) -> dict[str, Range]:
-    return graph.dispatch(made, given, config=with_grid(-(-invocations // GROUP)))
-
-
-def _record_passes(
-    graph: Recorder, x: Range, dtype: DType, length: int, rows: int, is_inverse: bool, *, is_divided: bool = False
-) -> Range:
-    """The transform of rows whose length is a power of two; with `is_divided`, divided by the length."""
+def _record_rows(graph: Recorder, x: Range, dtype: DType, rows: int, length: int, *, is_inverse: bool) -> Range:
+    """The transforms of rows."""
+    passes = passes_of(length)
+    if passes is None:
+        return _record_convolution(graph, x, dtype, rows, length, is_inverse=is_inverse)
+    if not passes:
+        return x
     roots = constants(graph, root_table, length, dtype)
-    bits = length.bit_length() - 1
-    if 2 * length * dtype.size <= SHORT_BYTES:
-        group = max(1, GROUP // _lanes(bits)) if rows > 1 else 1
-        made = _short(dtype, bits, group, is_inverse, is_divided)
-        config = with_grid(-(-rows // group))
-        return graph.dispatch(made, {"x": x, "roots": roots}, config=config)["y"]
-    log_stride = 0
-    for log_radix in _radices(bits):
-        given = {"x": x, "roots": roots, "shape": words(bits, log_stride)}
-        match log_radix:
-            case 4:
-                made = _pass16(dtype, is_inverse, not log_stride)
-            case 2:
-                made = _pass4(dtype, is_inverse)
-            case _:
-                made = _pass2(dtype)
-        x = _record(graph, made, given, length * rows >> log_radix)["y"]
-        log_stride += log_radix
-    if is_divided:
-        x = _record(graph, _scaled(dtype), {"x": x, "shape": words(length, 0)}, length * rows)["y"]
+    if length & (length - 1) == 0 and 2 * length * dtype.size <= SHORT_BYTES:
+        number = max(1, GROUP // lanes_of(length)) if rows > 1 else 1
+        made = short(dtype, length, number, is_inverse)
+        return graph.dispatch(made, {"x": x, "roots": roots}, config=with_grid(-(-rows // number)))["y"]
+    stride = 1
+    for number, radices in enumerate(passes, 1):
+        step = length // math.prod(radices)
+        made = one_pass(dtype, radices, is_inverse, stride % LANES == 0, is_inverse and number == len(passes))
+        given = {"x": x, "roots": roots, "shape": words(step, stride, step * rows)}
+        x = _record(graph, made, given, step * rows)
+        stride *= math.prod(radices)
     return x
 
 
-def _lanes(bits: int) -> int:
-    """How many invocations transform a short row: one for every 16 numbers, and at least one."""
-    return 1 << max(bits - 4, 0)
+def _record_convolution(graph: Recorder, x: Range, dtype: DType, rows: int, length: int, *, is_inverse: bool) -> Range:
+    wide = wide_of(length)
+    given = {"chirp": constants(graph, chirp_table, length, dtype), "shape": words(length, wide)}
+    x = _record_slots(graph, spread(dtype, is_inverse), {"x": x, **given}, rows * wide)
+    x = _record_rows(graph, x, dtype, rows, wide, is_inverse=False)
+    kernel = constants(graph, kernel_table, length, dtype)
+    x = _record(graph, products(dtype), {"x": x, "kernel": kernel, "shape": words(wide)}, wide * rows)
+    x = _record_rows(graph, x, dtype, rows, wide, is_inverse=False)
+    return _record_slots(graph, finished(dtype, is_inverse), {"x": x, **given}, rows * length)
 
 
-# ── the programs ─────────────────────────────────────────────────────────────────────────────────────────────────────
+def _record_moved(graph: Recorder, move: Move, x: Range, dtype: DType, rows: int, given: int, wanted: int) -> Range:
+    return _record_slots(graph, moved(dtype, move), {"x": x, "shape": words(given, wanted)}, rows * wanted)
 
 
-@lru_cache(maxsize=64)
-def _short(dtype: DType, bits: int, rows: int, is_inverse: bool, is_divided: bool) -> Program:
-    """All passes over `rows` rows by a workgroup, from one array of its memory to another."""
-    length, lanes, radices = 1 << bits, _lanes(bits), _radices(bits)
-    with program("fft_short", (lanes, rows)) as p:
-        x, roots = p.read("x", _memory(dtype)), p.read("roots", _memory(dtype))
-        y = p.write("y", _memory(dtype), like=x)
-        lane, here = p.local_id(0), p.let(p.local_id(1) << bits)
-        row = p.let((p.workgroup_id(0) * rows << bits) + here)
-        size = rows * length * _elements(dtype)
-        between = [p.workgroup(f"between{n}", _memory(dtype), size) for n in range(min(2, len(radices) - 1))]
-        source, start, log_stride = x, row, 0
-        for number, log_radix in enumerate(radices):
-            is_last = number == len(radices) - 1
-            target, place = (y, row) if is_last else (between[number % 2], here)
-            for share in range(length // lanes >> log_radix):
-                at = p.let(lane + share * lanes)
-                n = p.let((at >> log_stride) << log_stride)
-                step = length >> log_radix
-                first = p.let(place + (at - n) + (n << log_radix))
-                load = _loader(p, source, start + at, step)
-                for m, (real, imaginary) in _RADIX[log_radix](p, load, roots, n, step, is_inverse):
-                    value = (real / length, imaginary / length) if is_last and is_divided else (real, imaginary)
-                    _store(target, first + (m << log_stride), value)
-            if not is_last:
-                p.barrier()
-            source, start, log_stride = target, place, log_stride + log_radix
-    return p.build()
+def _record_slots(
+    graph: Recorder, made: Program, given: dict[str, object], number: int, invocations: int | None = None
+) -> Range:
+    """What a program gives whose result has so many numbers, one for each invocation if there are not fewer."""
+    given = {**given, "slots": constants(graph, _slots, number)}
+    return _record(graph, made, given, number if invocations is None else invocations)
 
 
-def _radices(bits: int) -> list[int]:
-    """The logarithms of the radices of passes: as many of 16 as there can be, one of 4, and one of 2."""
-    return [4] * (bits // 4) + [n for n in (2, 1) if bits & n]
+def _slots(number: int) -> HostArray:
+    return np.zeros(number, np.bool_)
 
 
-@lru_cache(maxsize=4)
-def _pass4(dtype: DType, is_inverse: bool) -> Program:
-    with program("fft_pass4", GROUP) as p:
-        x, roots, shape = p.read("x", _memory(dtype)), p.read("roots", _memory(dtype)), p.uniform("shape", u32, 2)
-        y = p.write("y", _memory(dtype), like=x)
-        bits, log_stride = p.let(shape[0]), p.let(shape[1])
-        i = p.global_id(0)
-        quarter = p.let(bits - 2)
-        row, at = p.let((i >> quarter) << bits), p.let(i & ((1 << quarter) - 1))
-        n = p.let((at >> log_stride) << log_stride)
-        one = p.let(1, u32)
-        step = p.let(one << quarter)
-        numbers = _radix4(p, _loader(p, x, row + at, step), roots, n, step, is_inverse)
-        target = p.let(row + (at - n) + (n << 2))
-        for m, number in numbers:
-            _store(y, target + (one << log_stride) * m, number)
-    return p.build()
-
-
-@lru_cache(maxsize=8)
-def _pass16(dtype: DType, is_inverse: bool, is_first: bool) -> Program:
-    """Two passes of radix 4. Behind the first two passes, 16 neighbours in x have the same roots."""
-    with program("fft_pass16", (LANES, GROUP // LANES)) as p:
-        x, roots, shape = p.read("x", _memory(dtype)), p.read("roots", _memory(dtype)), p.uniform("shape", u32, 2)
-        y = p.write("y", _memory(dtype), like=x)
-        bits, log_stride = p.let(shape[0]), p.let(shape[1])
-        one, lane = p.let(1, u32), p.local_id(0)
-        sixteenth = p.let(bits - 4)
-        start = p.let((p.workgroup_id(0) * (GROUP // LANES) + p.local_id(1)) * LANES)
-        step, stride = p.let(one << sixteenth), p.let(one << log_stride)
-        if is_first:
-            row, at = p.let(((start + lane) >> sixteenth) << bits), p.let((start + lane) & (step - 1))
-            n = at
-        else:
-            row, at = p.let((start >> sixteenth) << bits), p.let(start & (step - 1))
-            n = p.let((at >> log_stride) << log_stride)
-            at = p.let(at + lane)
-        numbers = _radix16(p, _loader(p, x, row + at, step), roots, n, step, is_inverse)
-        target = p.let(row + (at - n) + (n << 4))
-        for m, number in numbers:
-            _store(y, target + stride * m, number)
-    return p.build()
-
-
-Loader = Callable[[int], Number]
-"""Loads one of the numbers of a butterfly."""
-Numbered = list[tuple[int, Number]]
-"""What becomes of them, each with its number among neighbours that are a stride apart."""
-
-
-def _loader(p: ProgramBuilder, parts: Buffer, first: Value, step: Value | int) -> Loader:
-    """The numbers of a butterfly are `step` apart."""
-    return lambda m: _load(p, parts, first + m * step)
-
-
-def _radix16(p: ProgramBuilder, load: Loader, roots: Buffer, n: Value, step: Value | int, is_inverse: bool) -> Numbered:
-    """Two passes of radix 4 with what is between them in registers."""
-    between: list[list[Number]] = []
-    for k in range(4):
-        given = [load(k + 4 * m) for m in range(4)]
-        factors = [_root(p, roots, (n + k * step) * m, is_inverse) for m in range(1, 4)]
-        between.append(_butterfly(p, given, factors, is_inverse))
-    factors = [_root(p, roots, 4 * n * m, is_inverse) for m in range(1, 4)]
-    return [
-        (m + 4 * k, number)
-        for m, column in enumerate(zip(*between, strict=True))
-        for k, number in enumerate(_butterfly(p, column, factors, is_inverse))
-    ]
-
-
-def _radix4(p: ProgramBuilder, load: Loader, roots: Buffer, n: Value, step: Value | int, is_inverse: bool) -> Numbered:
-    given = [load(m) for m in range(4)]
-    factors = [_root(p, roots, n * m, is_inverse) for m in range(1, 4)]
-    return list(enumerate(_butterfly(p, given, factors, is_inverse)))
-
-
-def _radix2(p: ProgramBuilder, load: Loader, roots: Buffer, n: Value, step: Value | int, is_inverse: bool) -> Numbered:
-    """The last pass, whose roots are 1."""
-    a, b = load(0), load(1)
-    return [(0, _sum(p, a, b)), (1, _difference(p, a, b))]
-
-
-_RADIX = {4: _radix16, 2: _radix4, 1: _radix2}
-"""By the logarithm."""
-
-
-def _butterfly(p: ProgramBuilder, given: Sequence[Number], factors: Sequence[Number], is_inverse: bool) -> list[Number]:
-    """The transform of four numbers, of which all but the first are multiplied by a factor."""
-    a, b, c, d = given
-    first, second = _sum(p, a, c), _difference(p, a, c)
-    third, fourth = _sum(p, b, d), _difference(p, b, d)
-    turned = (-fourth[1], fourth[0])  # j(b − d)
-    lower, upper = _difference(p, second, turned), _sum(p, second, turned)
-    if is_inverse:
-        lower, upper = upper, lower
-    others = (lower, _difference(p, first, third), upper)
-    return [_sum(p, first, third), *(_product(p, value, w) for value, w in zip(others, factors, strict=True))]
-
-
-def _root(p: ProgramBuilder, roots: Buffer, number: Value, is_inverse: bool) -> Number:
-    w = _load(p, roots, number)
-    return (w[0], p.let(-w[1])) if is_inverse else w
-
-
-@lru_cache(maxsize=2)
-def _pass2(dtype: DType) -> Program:
-    """The last pass, whose roots are 1."""
-    with program("fft_pass2", GROUP) as p:
-        x, shape = p.read("x", _memory(dtype)), p.uniform("shape", u32, 2)
-        p.read("roots", _memory(dtype))
-        y = p.write("y", _memory(dtype), like=x)
-        bits = p.let(shape[0])
-        i, half = p.global_id(0), p.let(bits - 1)
-        one = p.let(1, u32)
-        first = p.let(((i >> half) << bits) + (i & ((1 << half) - 1)))
-        a, b = _load(p, x, first), _load(p, x, first + (one << half))
-        _store(y, first, _sum(p, a, b))
-        _store(y, first + (one << half), _difference(p, a, b))
-    return p.build()
-
-
-@lru_cache(maxsize=2)
-def _scaled(dtype: DType) -> Program:
-    with program("fft_scaled", GROUP) as p:
-        x, shape = p.read("x", _memory(dtype)), p.uniform("shape", u32, 2)
-        y = p.write("y", _memory(dtype), like=x)
-        value, length = _load(p, x, p.global_id(0)), p.let(shape[0].cast(dtype))
-        _store(y, p.global_id(0), (value[0] / length, value[1] / length))
-    return p.build()
-
-
-@lru_cache(maxsize=4)
-def _spread(dtype: DType, is_inverse: bool) -> Program:
-    """The elements times the chirp, and zeros behind them."""
-    with program("fft_spread", GROUP) as p:
-        x, slots = p.read("x", _memory(dtype)), p.read("slots", bool_)
-        chirp, shape = p.read("chirp", _memory(dtype)), p.uniform("shape", u32, 2)
-        y = p.write("y", _memory(dtype), LengthOf("slots", times=_elements(dtype)))
-        i, length, wide = p.global_id(0), p.let(shape[0]), p.let(shape[1])
-        row, k = p.let(i // wide), p.let(i % wide)
-        with p.if_((k < length) & (i < slots.length)):
-            value = _product(p, _load(p, x, row * length + k), _chirp(p, chirp, k, is_inverse))
-            _store(y, i, value)
-    return p.build()
-
-
-@lru_cache(maxsize=4)
-def _kernel(dtype: DType, is_inverse: bool) -> Program:
-    """The conjugate chirp from the middle to both sides."""
-    with program("fft_kernel", GROUP) as p:
-        p.read("slots", bool_)
-        chirp, shape = p.read("chirp", _memory(dtype)), p.uniform("shape", u32, 2)
-        y = p.write("y", _memory(dtype), LengthOf("slots", times=_elements(dtype)))
-        i, length, wide = p.global_id(0), p.let(shape[0]), p.let(shape[1])
-        distance = p.let(select(i < length, i, wide - i))
-        with p.if_((distance < length) & (i < wide)):
-            _store(y, i, _chirp(p, chirp, distance, not is_inverse))
-    return p.build()
-
-
-@lru_cache(maxsize=2)
-def _products(dtype: DType) -> Program:
-    with program("fft_products", GROUP) as p:
-        a, b, shape = p.read("a", _memory(dtype)), p.read("b", _memory(dtype)), p.uniform("shape", u32, 2)
-        y = p.write("y", _memory(dtype), like=a)
-        i = p.global_id(0)
-        _store(y, i, _product(p, _load(p, a, i), _load(p, b, i % shape[1])))
-    return p.build()
-
-
-@lru_cache(maxsize=4)
-def _finish(dtype: DType, is_inverse: bool) -> Program:
-    """The chirp times the convolution, which is divided by its length, and with `is_inverse` by that of a row."""
-    with program("fft_finish", GROUP) as p:
-        x, slots = p.read("x", _memory(dtype)), p.read("slots", bool_)
-        chirp, shape = p.read("chirp", _memory(dtype)), p.uniform("shape", u32, 2)
-        y = p.write("y", _memory(dtype), LengthOf("slots", times=_elements(dtype)))
-        i, length, wide = p.global_id(0), p.let(shape[0]), p.let(shape[1])
-        row, k = p.let(i // length), p.let(i % length)
-        with p.if_(i < slots.length):
-            value = _load(p, x, row * wide + k)
-            size = p.let(wide.cast(dtype))
-            value = _product(p, (p.let(value[0] / size), p.let(value[1] / size)), _chirp(p, chirp, k, is_inverse))
-            if is_inverse:
-                size = p.let(length.cast(dtype))
-                value = (value[0] / size, value[1] / size)
-            _store(y, i, value)
-    return p.build()
-
-
-# A number of two f32 is an element of u64, whose low word is the real part: neighbours access neighbours.
-
-
-def _memory(dtype: DType) -> DType:
-    """The type of the elements of buffers for numbers whose parts are of a type."""
-    return u64 if dtype is f32 else dtype
-
-
-def _elements(dtype: DType) -> int:
-    """The elements of a number."""
-    return 1 if dtype is f32 else 2
-
-
-def _load(p: ProgramBuilder, parts: Buffer, index: Value) -> Number:
-    if parts.dtype is not u64:
-        return p.let(parts[2 * index]), p.let(parts[2 * index + 1])
-    both = p.let(parts[index])
-    return p.let(both.cast(u32).bitcast(f32)), p.let((both >> 32).cast(u32).bitcast(f32))
-
-
-def _store(parts: Buffer, index: Value, value: Number) -> None:
-    if parts.dtype is not u64:
-        parts[2 * index], parts[2 * index + 1] = value
-        return
-    low, high = (part.bitcast(u32).cast(u64) for part in value)
-    parts[index] = low | (high << 32)
-
-
-def _sum(p: ProgramBuilder, a: Number, b: Number) -> Number:
-    return p.let(a[0] + b[0]), p.let(a[1] + b[1])
-
-
-def _difference(p: ProgramBuilder, a: Number, b: Number) -> Number:
-    return p.let(a[0] - b[0]), p.let(a[1] - b[1])
-
-
-def _product(p: ProgramBuilder, a: Number, b: Number) -> Number:
-    return p.let(a[0] * b[0] - a[1] * b[1]), p.let(a[0] * b[1] + a[1] * b[0])
-
-
-def _chirp(p: ProgramBuilder, table: Buffer, index: Value, is_conjugate: bool) -> Number:
-    value = _load(p, table, index)
-    return (value[0], -value[1]) if is_conjugate else value
-
-
-# ── roots of unity ───────────────────────────────────────────────────────────────────────────────────────────────────
-# Pairs of f64 hold twice its precision: every operation is one of IEEE 754, so the tables are the same everywhere.
-
-Pair = tuple[Doubles, Doubles]
-TERMS = 14
-"""Terms of each series: the first that is left out is below 2**-110 up to an angle of π/4."""
-SPLIT = 2.0**27 + 1
-
-
-@lru_cache(maxsize=8)
-def root_table(length: int, dtype: DType) -> Doubles:
-    """The parts of ``exp(−2πj n / length)`` for each n."""
-    return _roots(np.arange(length), length, dtype)
-
-
-@lru_cache(maxsize=8)
-def chirp_table(length: int, dtype: DType) -> Doubles:
-    """The parts of ``exp(−πj n² / length)`` for each n."""
-    n = np.arange(length)
-    return _roots(n * n % (2 * length), 2 * length, dtype)
-
-
-def _roots(numbers: npt.NDArray[np.int64], length: int, dtype: DType) -> Doubles:
-    octant, rest = np.divmod(8 * numbers, length)
-    rest = np.where(octant & 1, length - rest, rest)
-    wanted, where = np.unique(rest, return_inverse=True)
-    cosine, sine = (part[where] for part in _circle(wanted.astype(np.float64), float(length)))
-    is_swapped = ((octant + 1) // 2) & 1 == 1
-    x, y = np.where(is_swapped, sine, cosine), np.where(is_swapped, cosine, sine)
-    x = np.where((octant >= 2) & (octant < 6), -x, x)
-    y = np.where(octant < 4, -y, y)
-    return np.stack([x, y], 1).reshape(-1).astype(dtype.numpy).view(_memory(dtype).numpy)
-
-
-def _circle(numerator: Doubles, denominator: float) -> tuple[Doubles, Doubles]:
-    """The cosine and the sine of ``π/4 · numerator / denominator``, for ratios from 0 to 1."""
-    high = numerator / denominator
-    product, error = _product_of(high, np.full_like(high, denominator))
-    ratio = high, ((numerator - product) - error) / denominator
-    pi = 3.141592653589793, 1.2246467991473532e-16
-    angle = _times(ratio, (np.full_like(high, pi[0] / 4), np.full_like(high, pi[1] / 4)))
-    square = _times(angle, angle)
-    cosine, sine = (_series(square, first) for first in (0, 1))
-    return cosine[0], _times(angle, sine)[0]
-
-
-def _series(square: Pair, first: int) -> Pair:
-    """The sum of ``(−square)**n / (2n + first)!``."""
-    total = np.zeros_like(square[0]), np.zeros_like(square[0])
-    for n in reversed(range(TERMS)):
-        factor = Fraction((-1) ** n, math.factorial(2 * n + first))
-        high = float(factor)
-        constant = np.full_like(square[0], high), np.full_like(square[0], float(factor - Fraction(high)))
-        total = _plus(constant, _times(total, square))
-    return total
-
-
-def _product_of(a: Doubles, b: Doubles) -> Pair:
-    """The product and its rounding error (Dekker)."""
-    high = a * b
-    (a1, a2), (b1, b2) = _halves(a), _halves(b)
-    return high, ((a1 * b1 - high) + a1 * b2 + a2 * b1) + a2 * b2
-
-
-def _halves(a: Doubles) -> Pair:
-    scaled = SPLIT * a
-    high = scaled - (scaled - a)
-    return high, a - high
-
-
-def _times(a: Pair, b: Pair) -> Pair:
-    high, low = _product_of(a[0], b[0])
-    low = low + (a[0] * b[1] + a[1] * b[0])
-    total = high + low
-    return total, low - (total - high)
-
-
-def _plus(a: Pair, b: Pair) -> Pair:
-    high = a[0] + b[0]
-    back = high - a[0]
-    low = ((a[0] - (high - back)) + (b[0] - back)) + (a[1] + b[1])
-    total = high + low
-    return total, low - (total - high)
+def _record(graph: Recorder, made: Program, given: dict[str, object], invocations: int) -> Range:
+    return graph.dispatch(made, given, config=with_grid(-(-invocations // GROUP)))["y"]
