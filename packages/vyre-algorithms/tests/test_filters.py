@@ -1,35 +1,17 @@
-"""Filters and Fourier transforms against NumPy, SciPy and exact arithmetic."""
+"""Filters against NumPy, SciPy and exact arithmetic."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
-import mpmath
 import numpy as np
 import pytest
 from algorithm_data import data, same
 
 import vyre_algorithms as va
-from vyre_algorithms import spectra
 from vyre_driver import backend_for
 from vyre_driver.arrays.make import array as array_on
 from vyre_driver.errors import InvalidInput
-from vyre_foundation.dtype import f64
-
-
-@pytest.mark.parametrize("function", [va.fft, va.ifft])
-@pytest.mark.parametrize("dtype", ["c8", "c16"])
-def test_subclasses_of_arrays_are_transformed(tmp_path, function, dtype):
-    x = np.arange(8).astype(dtype).reshape(2, 4)
-    mapped = np.memmap(tmp_path / "x", dtype, "w+", shape=x.shape)
-    mapped[:] = x
-    for given in (mapped, np.rec.array(x)):
-        found = function(given)
-        assert type(found) is np.ndarray
-        same(found, function(x))
-    with pytest.raises(InvalidInput, match="got a masked array, expected an array without a mask"):
-        function(np.ma.array(x))
-
 
 MODES = ("valid", "same", "full")
 
@@ -132,66 +114,7 @@ def test_stencils(backend, boundary, padding):
     same(va.stencil(x, blur, boundary=boundary, backend=backend), wanted)
 
 
-@pytest.mark.parametrize("length", [1, 2, 4, 8, 64, 512, 2048, 4096, 3, 5, 12, 100, 1500])
-@pytest.mark.parametrize("dtype", ["c8", "c16"])
-def test_transforms(length, dtype):
-    random = np.random.default_rng(length)
-    x = (random.standard_normal((3, length)) + 1j * random.standard_normal((3, length))).astype(dtype)
-    bound = {"c8": 1e-6, "c16": 1e-14}[dtype] * np.sqrt(length) * 4
-    for mine, theirs in ((va.fft, np.fft.fft), (va.ifft, np.fft.ifft)):
-        found, wanted = mine(x, backend="cpu"), theirs(x.astype("c16"))
-        assert found.dtype == x.dtype
-        assert np.abs(found - wanted).max() <= bound * max(1, np.abs(wanted).max())
-        along = mine(np.ascontiguousarray(x.T), axis=0, backend="cpu")
-        same(along, np.ascontiguousarray(found.T))
-    real = np.ascontiguousarray(x.real)
-    same(va.rfft(real, backend="cpu"), np.ascontiguousarray(va.fft(real, backend="cpu")[:, : length // 2 + 1]))
-
-
-@pytest.mark.parametrize("length", [16, 32, 7])
-def test_the_same_bits_everywhere(backend, length):
-    x = data("f4", (2, length)) + 1j * data("f4", (2, length), seed=3)
-    same(va.fft(x.astype("c8"), backend=backend), va.fft(x.astype("c8"), backend="cpu"))
-    same(va.ifft(x, backend=backend), va.ifft(x, backend="cpu"))
-
-
-@pytest.mark.parametrize("dtype", ["c8", "c16"])
-@pytest.mark.parametrize(
-    "bits", [3, 7, 10, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2, 4, 5, 6, 8, 9, 11))]
-)
-def test_a_launch_for_all_passes_gives_the_bits_of_passes(bits, dtype, monkeypatch):
-    for rows in (1, 70):
-        x = (data("f4", (rows, 1 << bits)) + 1j * data("f4", (rows, 1 << bits), seed=3)).astype(dtype)
-        found = [transform(x, backend="cpu") for transform in (va.fft, va.ifft)]
-        with monkeypatch.context() as patch:
-            patch.setattr(spectra, "SHORT_BYTES", 0)
-            for short, transform in zip(found, (va.fft, va.ifft), strict=True):
-                same(short, transform(x, backend="cpu"))
-
-
-def test_a_transform_near_the_exact_one():
-    with mpmath.workdps(40):
-        x = [mpmath.mpf(float(v)) for v in data("f8", 8)]
-        roots = [mpmath.expjpi(-mpmath.mpf(k) / 4) for k in range(8)]
-        exact = [complex(sum(v * roots[n * k % 8] for n, v in enumerate(x))) for k in range(8)]
-    np.testing.assert_allclose(va.fft(data("f8", 8), backend="cpu"), exact, rtol=0, atol=2e-15)
-
-
-@pytest.mark.parametrize("length", [1, 2, 6, 8, 40, 1024])
-def test_roots_are_correctly_rounded(length):
-    found = spectra.root_table(length, f64).reshape(-1, 2)
-    with mpmath.workdps(50):
-        for n in range(0, length, max(1, length // 40)):
-            root = mpmath.expjpi(-2 * mpmath.mpf(n) / length)
-            assert found[n].tolist() == [float(root.real), float(root.imag)]
-
-
 def test_arrays_of_a_device():
-    x = (data("f4", (4, 32)) + 1j).astype("c8")
-    parts = array_on(backend_for("cpu"), x.view("f4").reshape(4, 32, 2))
-    same(va.fft(parts).numpy(), va.fft(x, backend="cpu").view("f4").reshape(4, 32, 2))
-    turned = np.ascontiguousarray(va.fft(x, axis=0, backend="cpu")).view("f4").reshape(4, 32, 2)
-    same(va.fft(parts, axis=0).numpy(), turned)
     image, kernel = data("f4", (9, 9)), data("f4", (3, 2))
     resident = array_on(backend_for("cpu"), image)
     same(va.convolve(resident, kernel).numpy(), va.convolve(image, kernel, backend="cpu"))
@@ -226,9 +149,6 @@ def test_coordinates():
         (lambda x: va.stencil(np.float32(1), blur), "'x': got a scalar, expected an array with an axis"),
         (lambda x: va.stencil(x, blur, boundary="mirror"), "expected 'edge', 'wrap' or a number"),
         (lambda x: va.stencil(x, lambda at: at(1)), "expected 2 integers"),
-        (lambda x: va.fft(x.astype("i4")), "expected complex numbers"),
-        (lambda x: va.fft(x[:, :0]), "expected 1 element or more"),
-        (lambda x: va.rfft(x.astype("c8")), "complex64|float32 or float64"),
     ],
 )
 def test_refusals(call, message):

@@ -13,11 +13,15 @@ from vyre_algorithms.roots import Pair, Table, chirp_table, memory_of, root_tabl
 from vyre_foundation import DType
 from vyre_foundation.dtype import f64
 
+POWERS = 1024
+"""Up to this length a convolution has that of a power of two, whose passes are one launch."""
+
 
 def wide_of(length: int) -> int:
-    """The least length of a convolution: a power of two, or one times 3, 5, 9 or 15."""
+    """The least length of a convolution: a power of two, or above `POWERS` one times 3, 5, 9 or 15."""
     least = 2 * length - 1
-    return min(odd << max(0, -(-least // odd) - 1).bit_length() for odd in (1, 3, 5, 9, 15))
+    odds = (1,) if least <= POWERS else (1, 3, 5, 9, 15)
+    return min(odd << (-(-least // odd) - 1).bit_length() for odd in odds)
 
 
 @lru_cache(maxsize=8)

@@ -22,6 +22,8 @@ Table = npt.NDArray[Any]
 TERMS = 14
 """Terms of each series: the first that is left out is below 2**-110 up to an angle of π/4."""
 SPLIT = 2.0**27 + 1
+ARC = 1 << 14
+"""Numbers that are computed together: as many as stay in a cache."""
 
 
 def memory_of(dtype: DType) -> DType:
@@ -67,8 +69,14 @@ def _roots(numbers: npt.NDArray[np.int64], length: int, dtype: DType) -> Table:
     return found.reshape(-1).view(memory_of(dtype).numpy)
 
 
-def _circle(numerator: Doubles, denominator: float) -> tuple[Doubles, Doubles]:
+def _circle(numerator: Doubles, denominator: float) -> Pair:
     """The cosine and the sine of ``π/4 · numerator / denominator``, for ratios from 0 to 1."""
+    arcs = [_arc(numerator[first : first + ARC], denominator) for first in range(0, numerator.size, ARC)]
+    cosine, sine = (np.concatenate(parts) for parts in zip(*arcs, strict=True))
+    return cosine, sine
+
+
+def _arc(numerator: Doubles, denominator: float) -> Pair:
     high = numerator / denominator
     product, error = _product_of(high, np.full_like(high, denominator))
     ratio = high, ((numerator - product) - error) / denominator

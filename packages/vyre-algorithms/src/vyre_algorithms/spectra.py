@@ -1,32 +1,32 @@
 """Fourier transforms with a fixed order of operations.
 
-A row whose length N has no prime factor above 13 is transformed by Stockham's algorithm: passes from the whole length
-down, of radix 4 as often as 4 divides it, then of radix 2 if a factor 2 is left, then of 3, 5, 7, 11 and 13. A pass of
-radix r at a stride s combines the numbers ``x[0] … x[r − 1]``, which are N / r apart. Result m is multiplied by the
-root of unity ``w**m``, where ``w`` is that of the exponent n, the place of x[0] rounded down to a multiple of s:
+A row whose length N has no prime factor above 13 goes through passes (Stockham), from the whole length down: of radix 4
+as often as 4 divides it, of radix 2 if a factor 2 is left, then of 3, 5, 7, 11 and 13. A pass of radix r has N / r
+butterflies. With s the product of the radices before, the butterfly i takes the numbers ``x0, x1, …`` at
+``i, i + N / r, …``. Its result m is multiplied by the root of unity ``exp(−2πj n m / N)``, where n is i rounded down to
+a multiple of s, and goes to ``i − n + r n + m s``. The results are
 
-- radix 4: ``(x0 + x2) + (x1 + x3)``, ``(x0 − x2) − j(x1 − x3)``, ``(x0 + x2) − (x1 + x3)`` and
+- of radix 4: ``(x0 + x2) + (x1 + x3)``, ``(x0 − x2) − j(x1 − x3)``, ``(x0 + x2) − (x1 + x3)`` and
   ``(x0 − x2) + j(x1 − x3)``;
-- radix 2: ``x0 + x1`` and ``x0 − x1``, which is not multiplied where the length is a power of two;
-- an odd radix r, with the sums ``t[k] = x[k] + x[r − k]`` and the differences ``u[k] = x[k] − x[r − k]`` for k from 1
-  to h = (r − 1) / 2, and the root of order r to the power mk, ``c + js``: result 0 is ``((x0 + t[1]) + t[2]) + …``,
-  and results m and r − m are ``a + jb`` and ``a − jb`` with ``a = (x0 + t[1] c) + t[2] c + …`` and
-  ``b = u[1] s + u[2] s + …``.
+- of radix 2: ``x0 + x1`` and ``x0 − x1``, which is not multiplied if N is a power of two;
+- of an odd radix: with ``t[k] = x[k] + x[r − k]``, ``u[k] = x[k] − x[r − k]`` and ``c + js = exp(−2πj mk / r)``, for k
+  from 1 to (r − 1) / 2 in this order, ``(x0 + t[1]) + t[2] + …``, and for m up to (r − 1) / 2 ``a + jb`` and, for
+  r − m, ``a − jb``, where ``a = (x0 + t[1] c) + t[2] c + …`` and ``b = u[1] s + u[2] s + …``.
 
 The product of ``u + jv`` and ``w + jz`` is ``(uw − vz) + j(uz + vw)``; each product and each sum is rounded. Roots of
-unity are rounded from twice the precision of f64. The inverse has conjugate roots, and each part is divided by N at the
+unity are rounded from twice the precision of f64. The inverse has conjugate roots, and divides each part by N at the
 end.
 
-Other rows are convolved with a chirp (Bluestein). The numbers times ``exp(−πj n² / N)``, with zeros behind them, are
-transformed in the least length from 2N − 1 on that is 1, 3, 5, 9 or 15 times a power of two, multiplied by the
-transform of the conjugate chirp divided by that length, conjugated, transformed, conjugated and multiplied by the
-chirp. The transform of the chirp is that of f64, rounded once more for f32. The inverse conjugates the numbers before
-and after, and divides at the end.
+Rows of another length are convolved with a chirp (Bluestein): multiplied by ``exp(−πj n² / N)``, filled with zeros,
+transformed, multiplied by the transform of the conjugate chirp divided by its length, conjugated, transformed,
+conjugated, and multiplied by the chirp. The length of these transforms is the least that is at least 2N − 1 and a power
+of two, or above 1024 one times 3, 5, 9 or 15. The transform of the chirp is computed in f64 and rounded once more for
+f32. The inverse conjugates the numbers before and after that, and divides each part by N at the end.
 
-Real rows of an even length N are transformed as N / 2 complex numbers Z, whose parts are neighbours. With ``a = Z[k]``
-and ``b`` the conjugate of ``Z[N/2 − k]``, the element k is ``½((a + b) − j(w (a − b)))``, where ``w = exp(−2πj k / N)``
-and Z[N/2] is Z[0]. The inverse transforms ``½((a + b) + j(w̄ (a − b)))``, where a is the element k and b the conjugate
-of the element N/2 − k. Real rows of an odd length are transformed as complex numbers.
+Real rows of an even length N are transformed as N / 2 complex numbers Z, with neighbours as parts. With a = Z[k], b the
+conjugate of Z[N/2 − k], where Z[N/2] is Z[0], and w = exp(−2πj k / N), the result k is ``½((a + b) − j(w(a − b)))``.
+The inverse of numbers X is that of ``½((a + b) + j(w̄(a − b)))``, with a = X[k] and b the conjugate of X[N/2 − k]; the
+imaginary parts of X[0] and X[N/2] count as 0. Real rows of an odd length are transformed as complex numbers.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ from vyre_foundation.dtype import f32, f64
 SHORT_BYTES = 1 << 14
 """Rows of at most this size are transformed by one launch if their length is a power of two: two arrays of it are all
 the memory of a workgroup that a program may have (V012)."""
-FIX = "name an axis of the array: a transform has the length of that axis"
+FIX = "name an axis of the array; to transform another number of elements, cut or pad it"
 
 
 def fft(x: object, /, axis: int = -1, *, backend: Backend = None) -> Array:
@@ -159,7 +159,7 @@ def irfft(x: object, /, n: int | None = None, axis: int = -1, *, backend: Backen
         got = "0" if n is not None else "0, for 1 element"
         raise InvalidInput("n", needed="1 or more", got=got, fix="pass the length of the result")
     rows = math.prod(others)
-    _require_few(length * rows, f"n = {length}")
+    _require_few(length * rows, f"{length} in each of {rows} rows", "n")
     found = _run(_record_real_inverse, type_of(parts), rows, (length, known), _numbers(parts), backend)
     return _real_along(found.reshape(*others, length), which)
 
@@ -206,7 +206,7 @@ def _real_rows(x: object, axis: int) -> tuple[Array, int]:
     """Real numbers with the rows on the last axis, and the number of the axis where they were."""
     array = array_of(x)
     if array.dtype not in ((np.float32, np.float64) if isinstance(array, np.ndarray) else (f32, f64)):
-        fix = "pass real numbers, or use fft"
+        fix = "convert it with .astype(…), or use fft for complex numbers"
         raise InvalidInput("x", needed="an array of float32 or float64", got=f"one of {array.dtype}", fix=fix)
     which = axis_of(axis, array.ndim, fix=FIX)
     rows = axis_last(array, which)
@@ -221,9 +221,9 @@ def _require_rows(length: int, numbers: int, array: Array) -> None:
     _require_few(numbers, f"the shape {array.shape}")
 
 
-def _require_few(numbers: int, got: str) -> None:
+def _require_few(numbers: int, got: str, name: str = "x") -> None:
     if numbers >= MOST // 8:
-        raise InvalidInput("x", needed=f"fewer than {MOST // 8} numbers", got=got, fix="pass part of the array")
+        raise InvalidInput(name, needed=f"fewer than {MOST // 8} numbers", got=got, fix="pass part of the array")
 
 
 def _complex_along(parts: Array, axis: int) -> Array:
