@@ -24,6 +24,7 @@ NUMPY = {
     "cumsum": np.cumsum,
     "fft": np.fft.fft,
     "ifft": np.fft.ifft,
+    "irfft": np.fft.irfft,
     "max": np.max,
     "mean": np.mean,
     "min": np.min,
@@ -36,6 +37,8 @@ NUMPY = {
     "var": np.var,
 }
 """The function of NumPy that each function with an axis follows."""
+TRANSFORMS = {"fft", "ifft", "irfft", "rfft"}
+"""Their complex numbers are an axis more of an array of a device."""
 OTHERS = {"compact", "gather", "partition", "scatter", "segmented_reduce", "segmented_scan", "sort_pairs", "top_k"}
 """Functions with an axis that NumPy does not have, or that take more than an array."""
 
@@ -53,14 +56,14 @@ def place(request):
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("name", sorted(set(NUMPY) - {"fft", "ifft", "rfft"}))
+@pytest.mark.parametrize("name", sorted(set(NUMPY) - TRANSFORMS))
 def test_along_an_axis(name, shape, place):
     for axis in range(-len(shape), len(shape)):
         check(name, np.zeros(shape, np.float32), {"axis": axis}, place)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("name", ["fft", "ifft", "rfft"])
+@pytest.mark.parametrize("name", sorted(TRANSFORMS))
 def test_transforms(name, shape):
     for axis in range(-len(shape), len(shape)):
         check(name, np.zeros(shape, np.float32), {"axis": axis}, np.asarray)

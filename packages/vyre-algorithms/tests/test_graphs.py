@@ -161,6 +161,20 @@ def test_the_parts_of_complex_numbers_are_an_axis(transform, axis, length, backe
     assert found.tobytes() == transform(x.view("c8")[..., 0], axis, backend="reference").tobytes()
 
 
+@pytest.mark.parametrize("length", [30, 33])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_real_numbers_are_transformed_and_back(axis, length, backend):
+    x = data("f4", (length, length))
+    with GraphRecorder("transform") as graph:
+        half = va.rfft(graph.input("x", f32, x.shape), axis)
+        graph.output("half", half)
+        graph.output("y", va.irfft(half, length, axis))
+    found = compile_graph(graph.build(), backend_for(backend)).run({"x": x})
+    wanted = va.rfft(x, axis, backend="reference")
+    assert found["half"].tobytes() == wanted.tobytes()
+    assert found["y"].tobytes() == va.irfft(wanted, length, axis, backend="reference").tobytes()
+
+
 def test_algorithms_after_each_other(backend):
     """What one gives another takes, in a loop too: the steps of a power iteration, with its norm."""
     matrix = data("f4", (40, 40))

@@ -60,6 +60,8 @@ def test_fourier_transforms(seed, length, kind):
         for axis in (0, 1):
             assert np.abs(mine(x, axis) - theirs(x, axis=axis)).max() <= bound
     assert np.abs(va.rfft(x.real) - scipy.fft.rfft(x.real)).max() <= bound
+    for n in (length, 2 * length - 1, 2 * length):
+        assert np.abs(va.irfft(x, n) - scipy.fft.irfft(x, n)).max() <= bound
 
 
 @properties
