@@ -109,7 +109,7 @@ class Extents:
             case Local(name) if name in self._names:
                 return self._names[name]
             case Apply(op, args) if op.id in _RULES and all(a.dtype.is_integer for a in args):
-                return _RULES[op.id](self, *args)
+                return (self._leaf(node) if op.id in _COARSE else None) or _RULES[op.id](self, *args)
             case Cast(dtype, value) if value.dtype.is_integer:
                 return self.of(value) if dtype.bits <= value.dtype.bits else self.exact(value)
             case Select(_, if_true, if_false):
@@ -255,6 +255,8 @@ _RULES: dict[str, Callable[..., Extent | None]] = {
 }  # fmt: skip
 
 RING = frozenset(("add", "sub", "mul", "shl"))
+_COARSE = frozenset(("div", "rem", "shr", "and", "or", "xor"))
+"""Operations whose rules give wide bounds. Where the region cannot change what they give, that is a bound itself."""
 
 
 def _extent(low: Bound | None, high: Bound | None, *parts: Extent, more: Iterable[Less] = ()) -> Extent | None:
