@@ -11,6 +11,7 @@ from algorithm_data import data, same
 from hypothesis import given, settings, strategies as st
 
 import vyre_algorithms as va
+from vyre_algorithms import launches, scans, tree as tree_module
 from vyre_algorithms.monoids import reduction_of
 from vyre_algorithms.tree import column_program
 from vyre_driver import backend_for
@@ -163,6 +164,32 @@ def test_columns_have_the_bits_of_rows(backend, operation, shape, axes):
         x = data(dtype, shape) * (data("u1", shape) & 1).astype(dtype)
         rows = np.ascontiguousarray(x.transpose(*left, *axes)).reshape(*(shape[n] for n in left), -1)
         same(reduce(x, axis, backend=backend), reduce(rows, -1, backend="reference"))
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 7, 16, 31, 32, 33])
+def test_short_sequences_have_the_bits_of_the_tree(backend, length):
+    rows, columns = data("f4", (70, length)), data("f4", (3, length, 17))
+    same(va.sum(rows, 1, backend=backend), np.array([tree(row) for row in rows]))
+    same(va.sum(columns, 1, backend=backend), np.array([[tree(c) for c in part.T] for part in columns]))
+    same(va.argmax(columns, 1, backend=backend), columns.argmax(1))
+    same(va.mean(rows, 1, backend=backend), np.array([tree(row) / np.float32(length) for row in rows]))
+
+
+@pytest.mark.parametrize("shape", [(9, 1000, 2), (9, 3, 1000)])
+@pytest.mark.parametrize("function", [va.sum, va.cumsum, va.argmax])
+def test_an_invocation_has_a_short_sequence(monkeypatch, function, shape):
+    """Not a part of one: then nearly all of a workgroup would have nothing to do."""
+    groups = []
+
+    def count(program, arrays, workgroups, backend):
+        groups.append(workgroups)
+        return launches.launch(program, arrays, workgroups, backend)
+
+    for module in (tree_module, scans):
+        monkeypatch.setattr(module, "launch", count)
+    axis = int(np.argmin(shape[1:])) + 1
+    function(np.ones(shape, "f4"), axis, backend="cpu")
+    assert groups == [-(-9 * 1000 // 64) if axis == 2 else 9 * -(-1000 // 64)]
 
 
 def test_columns_of_every_type(backend, each_type):

@@ -44,6 +44,16 @@ def test_sums_of_floats_are_those_of_the_definition(backend, length, exclusive):
     same(va.scan(x, exclusive=exclusive, backend=backend), scanned(x, exclusive=exclusive))
 
 
+@pytest.mark.parametrize("length", [1, 2, 63, 64, 65])
+@pytest.mark.parametrize("exclusive", [False, True])
+def test_short_sequences_have_the_bits_of_the_definition(backend, length, exclusive):
+    rows, columns = data("f4", (70, length)), data("f4", (3, length, 17))
+    wanted = np.array([scanned(row, exclusive=exclusive) for row in rows])
+    same(va.scan(rows, exclusive=exclusive, backend=backend), wanted)
+    wanted = np.array([[scanned(c.copy(), exclusive=exclusive) for c in part.T] for part in columns])
+    same(va.scan(columns, axis=1, exclusive=exclusive, backend=backend), np.ascontiguousarray(wanted.swapaxes(1, 2)))
+
+
 def test_every_type(backend, each_type):
     x = data(each_type, (3, 70))
     exact = x.astype("f4") if x.dtype in ("f2", ml_dtypes.bfloat16) else x

@@ -36,13 +36,10 @@ from vyre_algorithms.launches import GROUP, beside, launch, mapped, zeros_beside
 from vyre_algorithms.monoids import reduction_of, squares_of, sum_type
 from vyre_algorithms.move import offsets_in_rows, offsets_of
 from vyre_algorithms.segments import reduce_segments
-from vyre_algorithms.tree import Mean, Quotient, Reduction, reduce_axis, reduce_sequence
+from vyre_algorithms.tree import SIDE_BY_SIDE, Mean, Quotient, Reduction, reduce_axis, reduce_sequence
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import DType, Program, Value, constant, program, select, u32
 from vyre_foundation.dtype import bool_, f32, f64, i64
-
-SIDE_BY_SIDE = 16
-"""Sequences that must lie side by side to be read where they are; fewer are moved to be rows."""
 
 
 def sum(

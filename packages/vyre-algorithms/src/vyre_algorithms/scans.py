@@ -6,6 +6,8 @@ scanned in six steps: in step ``d`` = 1, 2, 4, … 32 lane ``l`` becomes lane ``
 ``l ≥ d`` at once. The result of lane 63 is that of the block, and those of the blocks are scanned in the same way. What
 an element gets begins with the result of all blocks before its own, combined with that of the lanes before its own,
 combined with the elements of its run one after another. What has no elements has the identity, which changes no bit.
+
+Where there are several sequences, an invocation scans each one that is no longer than a run.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from vyre_algorithms.arguments import (
     axis_back,
     axis_last,
     axis_of,
+    contiguous,
     converted,
     delivered,
     target,
@@ -37,11 +40,21 @@ from vyre_algorithms.launches import (
     launch,
     run_graph,
     with_grid,
+    words,
     zeros_beside,
 )
 from vyre_algorithms.monoids import reduction_of, segmented, sum_type
 from vyre_algorithms.move import offsets_of
-from vyre_algorithms.tree import Reduction, State, assign, values_of
+from vyre_algorithms.tree import (
+    COLUMNS,
+    SIDE_BY_SIDE,
+    OwnSequence,
+    Reduction,
+    State,
+    assign,
+    groups_of,
+    values_of,
+)
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import (
     Array as Buffer,
@@ -100,11 +113,14 @@ def scan(
     result = _result_type(array, operation, dtype)
     if out is not None:
         target(out, [array], result, array.shape)
-    rows = axis_last(array, which)
     if not array.size:
         return delivered(zeros_beside(array, array.shape, result), out)
     reduction = reduction_of(operation, type_of(array), result)
-    length = rows.shape[-1]
+    length, inner = array.shape[which], math.prod(array.shape[which + 1 :])
+    if length <= RUN and inner >= SIDE_BY_SIDE:
+        (found,) = _scan_short(reduction, [contiguous(array).reshape(-1)], length, inner, exclusive, backend)
+        return delivered(converted(found, result).reshape(array.shape), out)
+    rows = axis_last(array, which)
     (found,) = scan_rows(reduction, [rows.reshape(-1)], length, exclusive, backend)
     return delivered(axis_back(converted(found, result).reshape(rows.shape), which), out)
 
@@ -232,6 +248,8 @@ def scan_rows(
 ) -> list[Array]:
     """The scanned states of rows of `length` elements, an array for each value of the state."""
     size = arrays[0].size
+    if length <= RUN and length < size:
+        return _scan_short(reduction, arrays, length, 1, exclusive, backend)
     given = {f"x{n}": array for n, array in enumerate(arrays)}
     if size == length <= BLOCK:
         found = launch(block_scan(reduction, exclusive=exclusive), given, 1, backend)
@@ -239,6 +257,15 @@ def scan_rows(
         parameters = (reduction, size, length, exclusive, has_lanes(arrays, backend))
         found = run_graph(_record_scan, parameters, given, backend, is_short=True)
     return [found[f"s{n}"] for n in range(len(reduction.state))]
+
+
+def _scan_short(
+    reduction: Reduction, arrays: Sequence[Array], length: int, inner: int, exclusive: bool, backend: Backend
+) -> list[Array]:
+    """The scanned states of sequences of one run, of which `inner` lie side by side; they are rows if it is 1."""
+    given = {f"x{n}": array for n, array in enumerate(arrays)} | {"shape": words(length, inner)}
+    grid = groups_of(arrays[0].size // (length * inner), inner)
+    return list(launch(short_scan(reduction, exclusive, inner == 1), given, grid, backend).values())
 
 
 def _record_scan(graph: Recorder, reduction: Reduction, size: int, length: int, exclusive: bool, is_wide: bool) -> None:
@@ -314,6 +341,23 @@ def block_scan(
         run = _Run(p, reduction, of_rows=of_rows, is_wide=is_wide)
         shared = _scan_lanes(p, reduction, run.combined())
         run.scan(_before(p, reduction, tuple(memory[p.local_id(0) - 1] for memory in shared)), exclusive)
+    return p.build()
+
+
+@lru_cache(maxsize=1024)
+def short_scan(reduction: Reduction, exclusive: bool, are_rows: bool) -> Program:
+    """The scan of sequences of ``x0``, ``x1``, … of one run each: an invocation scans one."""
+    with program(f"scan_short_{reduction.name}", COLUMNS) as p:
+        sources = [p.read(f"x{n}", dtype) for n, dtype in enumerate(reduction.inputs)]
+        results = [p.write(f"s{n}", dtype, LengthOf("x0")) for n, dtype in enumerate(reduction.state)]
+        shape = p.uniform("shape", u32, 2)
+        own = OwnSequence(p, shape, length := p.let(shape[0]), sources[0].length, are_rows=are_rows)
+        running = [p.var(value) for value in reduction.identity]
+        with p.if_(own.exists), p.range(least(length, RUN)) as k:
+            at = p.let(own.at(k))
+            before = values_of(running)
+            assign(p, running, reduction.combine(before, reduction.leaf([source[at] for source in sources], at)))
+            _store(results, at, before if exclusive else values_of(running))
     return p.build()
 
 

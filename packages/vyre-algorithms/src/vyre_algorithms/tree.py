@@ -8,7 +8,7 @@ sequence that is combined in the same way, until one is left.
 
 So the order depends on the length of the sequence alone. A workgroup of 16 invocations combines a block, each of them
 four lanes: rows of a block are read one after another, and additions do not wait for each other. Of sequences that lie
-side by side, an invocation combines a block.
+side by side, an invocation combines a block, and of short ones a sequence.
 """
 
 from __future__ import annotations
@@ -29,10 +29,12 @@ from vyre_foundation import (
     Program,
     ProgramBuilder,
     Value,
+    constant,
     program,
     select,
     u32,
 )
+from vyre_foundation.build import Operand
 from vyre_foundation.dtype import bool_
 from vyre_foundation.functions import min as least, sqrt
 
@@ -41,7 +43,11 @@ BLOCK = LANES * STEPS
 WIDTH = 16
 """Invocations of a workgroup."""
 COLUMNS = 64
-"""Sequences of a workgroup, where they lie side by side."""
+"""Sequences of a workgroup, where they lie side by side or are short."""
+SIDE_BY_SIDE = 16
+"""Sequences that must lie side by side to be read where they are; fewer are moved to be rows."""
+SHORT = 32
+"""Elements of a sequence, at most, that one invocation holds in variables."""
 
 State: TypeAlias = tuple[Value, ...]
 
@@ -153,15 +159,74 @@ def reduce_axis(
         quotient = None
         if mean is not None and blocks == 1:
             quotient, given["number"] = mean
-        if inner == 1:
+        grid = -(-inner // COLUMNS) * blocks * outer
+        if length <= SHORT:
+            made = short_program(reduction, length, inner == 1, quotient)
+            grid = groups_of(outer, inner)
+        elif inner == 1:
             made = block_program(reduction, SequenceLayout.ROWS, quotient)
         else:
             made = column_program(reduction, quotient)
-        grid = -(-inner // COLUMNS) * blocks * outer
         found = list(launch(made, given, grid, backend).values())
         if blocks == 1:
             return found
         length, reduction = blocks, reduction.of_states
+
+
+class OwnSequence:
+    """The sequence of an invocation: its number, whether it exists, and where its elements are.
+
+    Sequences of `length` elements are rows behind each other, or ``shape[1]`` of them lie side by side. `size` is the
+    number of all elements. `groups_of` is the number of workgroups.
+    """
+
+    def __init__(self, p: ProgramBuilder, shape: Buffer, length: Value | int, size: Value, *, are_rows: bool) -> None:
+        if are_rows:
+            self.number = p.global_id(0)
+            self._first, self._step = p.let(self.number * length), None
+            self.exists = self._first < size
+        else:
+            inner = p.let(shape[1])
+            row, column = column_of(p, inner)
+            self.number, self.exists = p.let(row * inner + column), column < inner
+            self._first, self._step = p.let(row * length * inner + column), inner
+
+    def at(self, index: Operand) -> Value:
+        """Where its element with an index is."""
+        return self._first + (index if self._step is None else index * self._step)
+
+
+def groups_of(outer: int, inner: int) -> int:
+    """The number of workgroups of which each invocation has a sequence."""
+    return -(-outer // COLUMNS) if inner == 1 else -(-inner // COLUMNS) * outer
+
+
+def column_of(p: ProgramBuilder, inner: Value) -> tuple[Value, Value]:
+    """The rows before an invocation, and its place in a row of `inner` sequences that lie side by side."""
+    tiles = p.let((inner + (COLUMNS - 1)) // COLUMNS)
+    return p.let(p.workgroup_id(0) // tiles), p.let(p.workgroup_id(0) % tiles * COLUMNS + p.local_id(0))
+
+
+@lru_cache(maxsize=1024)
+def short_program(reduction: Reduction, length: int, are_rows: bool, quotient: DType | None = None) -> Program:
+    """The states of sequences of so many elements, one for each of as many lanes: an invocation combines one sequence.
+
+    A `quotient` is that of the states by ``number``, and its type.
+    """
+    with program(f"reduce_short_{reduction.name}", COLUMNS) as p:
+        sources = [p.read(f"x{n}", dtype) for n, dtype in enumerate(reduction.inputs)]
+        shape = p.uniform("shape", u32, 2)
+        p.read("slots", bool_)
+        results = _Results(p, reduction, LengthOf("slots"), quotient)
+        own = OwnSequence(p, shape, length, sources[0].length, are_rows=are_rows)
+        with p.if_(own.exists):
+            places = [p.let(own.at(lane)) for lane in range(length)]
+            states = [
+                tuple(map(p.let, reduction.leaf([source[place] for source in sources], constant(u32, lane))))
+                for lane, place in enumerate(places)
+            ]
+            results.store(own.number, _halved(p, reduction, states))
+    return p.build()
 
 
 @lru_cache(maxsize=1024)
@@ -176,8 +241,8 @@ def column_program(reduction: Reduction, quotient: Quotient | None = None) -> Pr
         p.read("slots", bool_)
         results = _Results(p, reduction, LengthOf("slots"), quotient)
         length, inner = p.let(shape[0]), p.let(shape[1])
-        tiles, blocks = p.let((inner + (COLUMNS - 1)) // COLUMNS), p.let((length + (BLOCK - 1)) // BLOCK)
-        row, column = p.let(p.workgroup_id(0) // tiles), p.let(p.workgroup_id(0) % tiles * COLUMNS + p.local_id(0))
+        blocks = p.let((length + (BLOCK - 1)) // BLOCK)
+        row, column = column_of(p, inner)
         first = p.let(row % blocks * BLOCK)
         begin = p.let((row // blocks * length + first) * inner + column)
         count = p.let(least(least(length - first, BLOCK), sources[0].length))
@@ -279,12 +344,9 @@ def by_halves(p: ProgramBuilder, reduction: Reduction, own: Sequence[State], nam
     An invocation of a workgroup of 16 has those of some lanes that are 16 apart. Invocation 0 may load the result at
     once, the others after a barrier.
     """
-    while len(own) > 1:
-        half = len(own) // 2
-        own = [reduction.combine(*pair) for pair in zip(own[:half], own[half:], strict=True)]
     lane = p.local_id(0)
     shared = [p.workgroup(f"{name}{n}", dtype, WIDTH) for n, dtype in enumerate(reduction.state)]
-    for memory, value in zip(shared, own[0], strict=True):
+    for memory, value in zip(shared, _halved(p, reduction, own), strict=True):
         memory[lane] = value
     half = WIDTH // 2
     while half:
@@ -295,6 +357,17 @@ def by_halves(p: ProgramBuilder, reduction: Reduction, own: Sequence[State], nam
                 memory[lane] = value
         half //= 2
     return shared
+
+
+def _halved(p: ProgramBuilder, reduction: Reduction, states: Sequence[State]) -> State:
+    """The states of the first lanes, combined by halves."""
+    while len(states) > 1:
+        half = 1 << ((len(states) - 1).bit_length() - 1)
+        states = [
+            tuple(map(p.let, reduction.combine(state, states[half + lane]))) if half + lane < len(states) else state
+            for lane, state in enumerate(states[:half])
+        ]
+    return states[0]
 
 
 def values_of(variables: Sequence[Mutable]) -> State:
