@@ -7,6 +7,7 @@ import pytest
 from algorithm_data import data, same
 
 import vyre_algorithms as va
+from vyre_algorithms import launches, move
 from vyre_driver.errors import InvalidInput
 from vyre_driver.graph.record import GraphRecorder
 from vyre_foundation.dtype import f32, i32
@@ -43,6 +44,42 @@ def test_scatter(backend, shape, axis, operation):
     same(va.scatter(x, indices, values, operation, axis=axis, backend=backend), expected)
     if operation == "set":
         same(va.scatter(x.view("f4"), indices, values.view("f4"), axis=axis), expected.view("f4"))
+
+
+WIDE = move.NARROW + 1
+ROWS = [
+    ((3 * move.ROWS + 7, 2), 0),
+    ((move.ROWS + 1, 2), 1),
+    ((3, 700, move.NARROW), 1),
+    ((3, 700, WIDE), 1),
+    ((3, move.PART + 9), 0),
+    ((2, 5, move.PART // 2 + 1), 1),
+]
+
+
+@pytest.mark.parametrize(("shape", "axis"), ROWS, ids=str)
+def test_rows(shape, axis):
+    """Rows of a length that programs state, other ones, and those that several invocations copy."""
+    x, indices = data("i4", shape), np.random.default_rng(4).integers(0, shape[axis], 2 * shape[axis])
+    found = va.gather(x, indices, axis, backend="cpu")
+    same(found, np.take(x, indices, axis))
+    expected, places = x.copy(), indices[::3]
+    expected[(*along(axis), places)] = np.take(found, places, axis)
+    same(va.scatter(x, places, np.take(found, places, axis), axis=axis, backend="cpu"), expected)
+
+
+def test_an_invocation_moves_whole_rows(monkeypatch):
+    """Where a worker runs one after the other: to find the row of each element takes longer than to copy it."""
+    groups = []
+
+    def count(program, arrays, workgroups, backend):
+        groups.append(workgroups)
+        return launches.launch(program, arrays, workgroups, backend)
+
+    monkeypatch.setattr(move, "launch", count)
+    va.gather(np.ones((4000, 8), "f4"), np.arange(4000), backend="cpu")
+    va.gather(np.ones((400, 800), "f4"), np.arange(400), backend="cpu")
+    assert groups == [-(-4000 // move.ROWS), -(-400 * 800 // move.PART)]
 
 
 @along_each_axis

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 
 import numpy as np
@@ -19,17 +21,42 @@ from vyre_algorithms.arguments import (
     type_of,
     vector,
 )
-from vyre_algorithms.launches import beside, broadcast, joined, launch, mapped, words, zeros_beside
+from vyre_algorithms.launches import (
+    beside,
+    broadcast,
+    joined,
+    launch,
+    mapped,
+    runs_loops,
+    slots_beside,
+    words,
+    zeros_beside,
+)
 from vyre_algorithms.order import bits_of, bits_type
 from vyre_driver.errors import InvalidInput
 from vyre_driver.graph.recorded import RecordedRange
-from vyre_foundation import Array as Buffer, DType, LengthOf, Program, Value, program, select, u32
-from vyre_foundation.dtype import i32, i64, u64
-from vyre_foundation.functions import add
+from vyre_foundation import (
+    Array as Buffer,
+    DType,
+    LengthOf,
+    Program,
+    ProgramBuilder,
+    Value,
+    constant,
+    program,
+    select,
+    u32,
+)
+from vyre_foundation.dtype import bool_, i32, i64, u64
+from vyre_foundation.functions import add, max as greatest, min as least
 
 GROUP = 64
 FEW = 4096
 """The most elements that `take_few` moves on the host."""
+PART, ROWS = 16384, 1024
+"""Elements of wide rows, or narrow rows, that an invocation copies."""
+NARROW = 16
+"""Elements of a narrow row at most. A program states their number: compilers copy so few by a few instructions."""
 
 
 def gather(x: object, indices: object, /, axis: int = 0, *, backend: Backend = None) -> Array:
@@ -107,7 +134,11 @@ def scatter(
         arrays = {"indices": places, "latest": zeros_beside(array, (array.shape[which],), u32)}
         latest = launch(_latest(), arrays, -(-places.size // GROUP), backend)["latest"]
         arrays = {"x": bits_of(flat, dtype), "values": bits_of(given, dtype), "latest": latest}
-        found = launch(_put(bits_type(dtype), outer, inner), arrays, -(-array.size // GROUP), backend)["out"]
+        grid, made = -(-array.size // GROUP), _put(bits_type(dtype), outer, inner)
+        if outer * inner > 1 and runs_loops([flat, given], backend):
+            arrays["shape"] = words(array.shape[which], places.size, inner)
+            grid, made = _parts(array.size, inner), _put_rows(bits_type(dtype), outer > 1, _narrow(inner))
+        found = launch(made, arrays, grid, backend)["out"]
     return found.view(dtype.numpy).reshape(array.shape)
 
 
@@ -131,8 +162,12 @@ def take(array: Array, places: Array, backend: Backend, axis: int = 0) -> Array:
     if not size:
         return zeros_beside(array, shape, dtype)
     given = {"x": bits_of(contiguous(array), dtype).reshape(-1), "indices": contiguous(places).reshape(-1)}
-    made = _gather(bits_type(dtype), math.prod(array.shape[:axis]), math.prod(array.shape[axis + 1 :]))
-    return launch(made, given, -(-size // GROUP), backend)["out"].view(dtype.numpy).reshape(shape)
+    outer, inner = math.prod(array.shape[:axis]), math.prod(array.shape[axis + 1 :])
+    grid, made = -(-size // GROUP), _gather(bits_type(dtype), outer, inner)
+    if outer * inner > 1 and runs_loops([array, places], backend):
+        given |= {"shape": words(places.size, array.shape[axis], inner), "slots": slots_beside(array, size)}
+        grid, made = _parts(size, inner), _gather_rows(bits_type(dtype), outer > 1, _narrow(inner))
+    return launch(made, given, grid, backend)["out"].view(dtype.numpy).reshape(shape)
 
 
 def take_few(array: Array, places: Array, backend: Backend) -> Array:
@@ -329,3 +364,87 @@ def _put(bits: DType, outer: int, inner: int) -> Program:
             element.set(values[place if inner == 1 else place * inner + i % inner])
         out[i] = element
     return p.build()
+
+
+# Where a worker runs one invocation after the other, an invocation copies whole rows: the elements behind an axis.
+
+
+def _narrow(inner: int) -> int | None:
+    """The number of elements of a row, if a program states it."""
+    return inner if inner <= NARROW else None
+
+
+def _parts(size: int, inner: int) -> int:
+    """The number of invocations that copy so many elements in rows of `inner`."""
+    return -(-size // (inner * ROWS)) if inner <= NARROW else -(-size // PART)
+
+
+@lru_cache(maxsize=256)
+def _gather_rows(bits: DType, has_outer: bool, narrow: int | None) -> Program:
+    with program("gather_rows", 1) as p:
+        x, indices, slots = p.read("x", bits), p.read("indices", u32), p.read("slots", bool_)
+        rows = _Rows(p, p.write("out", bits, like=slots), has_outer, narrow)
+        with rows.each():
+            rows.copy(x, rows.outer * rows.length + indices[rows.place])
+    return p.build()
+
+
+@lru_cache(maxsize=64)
+def _put_rows(bits: DType, has_outer: bool, narrow: int | None) -> Program:
+    with program("scatter_put_rows", 1) as p:
+        x, values, latest = p.read("x", bits), p.read("values", bits), p.read("latest", u32)
+        rows = _Rows(p, p.write("out", bits, like=x), has_outer, narrow)
+        with rows.each():
+            number = p.let(latest[rows.place])
+            with p.if_(number != 0):
+                rows.copy(values, rows.outer * rows.length + (number - 1))
+            with p.else_():
+                rows.copy(x, rows.number)
+    return p.build()
+
+
+class _Rows:
+    """The rows of an array that an invocation writes, one after the other.
+
+    ``shape`` has the lengths of the axis in this array and in the one that rows are copied from, and that of a row.
+    """
+
+    number: Value
+    """Of the row that is written."""
+    outer: Value
+    """How many axes are before it."""
+    place: Value
+    """Its place on its axis."""
+
+    def __init__(self, p: ProgramBuilder, out: Buffer, has_outer: bool, narrow: int | None) -> None:
+        shape = p.uniform("shape", u32, 3)
+        self._p, self._out, self._has_outer, self._narrow = p, out, has_outer, narrow
+        self._own, self.length, self._inner = p.let(shape[0]), p.let(shape[1]), p.let(shape[2])
+
+    @contextmanager
+    def each(self) -> Iterator[None]:
+        """Write what is in the block for each row."""
+        p, size = self._p, self._out.length
+        if self._narrow is not None:
+            first = p.let(p.workgroup_id(0) * ROWS)
+            bounds = first, p.let(least(first + ROWS, size // self._narrow))
+        else:
+            self._first = p.let(p.workgroup_id(0) * PART)
+            self._last = p.let(least(self._first + PART, size))
+            bounds = p.let(self._first // self._inner), p.let((self._last - 1) // self._inner + 1)
+        with p.range(*bounds) as self.number:
+            self.outer, self.place = constant(u32, 0), self.number
+            if self._has_outer:
+                self.outer, self.place = p.let(self.number // self._own), p.let(self.number % self._own)
+            yield
+
+    def copy(self, source: Buffer, row: Value) -> None:
+        """Copy a row of an array, as far as it is in the part of this invocation."""
+        p, inner = self._p, self._inner if self._narrow is None else self._narrow
+        begin, target = p.let(row * inner), p.let(self.number * inner)
+        if self._narrow is not None:
+            bounds = constant(u32, 0), constant(u32, self._narrow)
+        else:
+            bounds = p.let(greatest(self._first, target) - target), p.let(least(self._last - target, inner))
+        with p.range(*bounds) as k:
+            self._out[target + k] = source[begin + k]
