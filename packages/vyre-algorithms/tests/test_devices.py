@@ -66,6 +66,7 @@ CASES = {
     "searchsorted": (lambda x, v: va.searchsorted(x, v), [np.sort(words), words]),
     "top_k": (lambda x: va.top_k(x, 50), [words]),
     "bincount with weights": (lambda x, w: va.bincount(x, w, minlength=1024), [words, floats]),
+    "top_k of long rows": (lambda x: va.top_k(x, 5), [words.reshape(2, 4500)]),
     "bincount": (lambda x: va.bincount(x), [words]),
     "histogram": (lambda x: va.histogram(x, 30, (-1.0, 1.0))[0], [floats]),
     "gather": (lambda x, i: va.gather(x, i), [floats, places]),

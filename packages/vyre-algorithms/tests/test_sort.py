@@ -12,6 +12,7 @@ from hypothesis import given, strategies as st
 
 import vyre_algorithms as va
 from vyre_algorithms import sorts
+from vyre_algorithms.launches import launch
 from vyre_driver.errors import InvalidInput
 from vyre_driver.tune.distribution import SAMPLE, Distribution, SortBackend, select_sort_backend, varying_bits
 from vyre_foundation.functions import abs as magnitude
@@ -75,6 +76,45 @@ def test_rows(backend, shape):
     for axis in range(x.ndim):
         same(va.sort(x, axis, backend=backend), np.sort(x, axis))
         same(va.argsort(x, axis, backend=backend), np.argsort(x, axis, stable=True))
+
+
+def test_rows_of_every_type(backend, each_type):
+    """Their keys become elements again, without places beside them."""
+    x = data(each_type, (40, 23))
+    order = np.argsort(total_order(x), 1, stable=True)
+    same(va.sort(x, backend=backend), np.take_along_axis(x, order, 1))
+    same(va.argsort(x, backend=backend), order)
+    same(va.sort(x, descending=True, backend=backend), np.take_along_axis(x, order[:, ::-1], 1))
+
+
+def test_every_bit_of_a_float_in_rows_stays():
+    hard = np.uint32([0, 1 << 31, 0x7F800000, 0xFF800000, 0x7FC00001, 0xFFC00000, 1, 0x80000001])
+    x = np.stack([np.roll(hard, n) for n in range(20)]).view("f4")
+    same(va.sort(x, backend="cpu").view("u4"), np.tile(hard[np.argsort(total_order(hard.view("f4")))], (20, 1)))
+
+
+@pytest.mark.parametrize("length", range(1, 12))
+def test_every_order_of_ones_and_zeros_in_rows(length):
+    """What compares the same places in all rows sorts everything, if it sorts these."""
+    x = np.array(list(itertools.product([0, 1], repeat=length)), "u1")
+    same(va.sort(x, backend="cpu"), np.sort(x))
+    same(va.argsort(x, backend="cpu"), np.argsort(x, 1, stable=True))
+
+
+@pytest.mark.parametrize("length", [most + n for most in sorts.LENGTHS_IN_LOOPS for n in (0, 1)])
+def test_lengths_of_rows(length):
+    x = data("u2", (18, length)) & 15
+    same(va.sort(x, backend="cpu"), np.sort(x))
+    same(va.argsort(x, backend="cpu"), np.argsort(x, 1, stable=True))
+
+
+@pytest.mark.parametrize("length", [10, sorts.LENGTHS_IN_LOOPS[-1]])
+def test_short_rows_are_sorted_by_one_launch(monkeypatch, length):
+    launches = []
+    monkeypatch.setattr(sorts, "launch", lambda *given: launches.append(given) or launch(*given))
+    monkeypatch.setattr(sorts, "run_graph", None)
+    va.argsort(data("u4", (50, length)), backend="cpu")
+    assert len(launches) == 1
 
 
 @pytest.mark.parametrize("make", [np.sort, lambda x: np.sort(x)[::-1].copy(), np.zeros_like])

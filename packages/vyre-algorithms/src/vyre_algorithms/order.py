@@ -37,6 +37,16 @@ class KeyOrder(Enum):
             bits = bits ^ select(bits >= sign, constant(bits.dtype, bits.dtype.highest), sign)
         return not_(bits) if descending else bits
 
+    def bits(self, key: Value, *, descending: bool = False) -> Value:
+        """The bits of the element with a key."""
+        sign = constant(key.dtype, 1 << (key.dtype.bits - 1))
+        key = not_(key) if descending else key
+        if self is KeyOrder.SIGNED:
+            return key ^ sign
+        if self is KeyOrder.FLOAT:
+            return key ^ select(key >= sign, sign, constant(key.dtype, key.dtype.highest))
+        return key
+
 
 def bits_type(dtype: DType) -> DType:
     """The unsigned type that holds the bits of a type."""

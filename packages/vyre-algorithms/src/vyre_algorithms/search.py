@@ -22,7 +22,7 @@ from vyre_algorithms.arguments import (
     vector,
 )
 from vyre_algorithms.choose import FEW, Choice, Elements, choose
-from vyre_algorithms.launches import launch, words, zeros_beside
+from vyre_algorithms.launches import joined, launch, runs_loops, words, zeros_beside
 from vyre_algorithms.move import take
 from vyre_algorithms.order import KeyOrder, bits_of, bits_type
 from vyre_algorithms.sorts import argsort, indices_in_rows, places_in_rows, sort
@@ -98,7 +98,11 @@ def top_k(
     number = count(k, "k", array.shape[which])
     if array.ndim > 1:
         return _top_of_rows(array, which, number, largest, backend)
-    array = contiguous(array)
+    return _top_of(contiguous(array), number, largest, backend)
+
+
+def _top_of(array: Array, number: int, largest: bool, backend: Backend) -> tuple[Array, Array]:
+    """What `top_k` gives for a vector."""
     if not number:
         return zeros_beside(array, (0,), type_of(array)), zeros_beside(array, (0,), i64)
     places = _candidates(array, number, largest, backend)
@@ -109,11 +113,18 @@ def top_k(
 
 
 def _top_of_rows(array: Array, axis: int, number: int, largest: bool, backend: Backend) -> tuple[Array, Array]:
-    """What `top_k` gives for an array of several axes: all rows are sorted."""
+    """What `top_k` gives for an array of several axes: all rows are sorted at once.
+
+    Where launches are short, long rows have their turns: in each of them there are few candidates.
+    """
     rows = axis_last(array, axis)
     shape, length = (*rows.shape[:-1], number), rows.shape[-1]
     if not math.prod(shape):
         found, indices = zeros_beside(rows, shape, type_of(array)), zeros_beside(rows, shape, i64)
+    elif length > FEW and runs_loops([rows], backend):
+        flat = rows.reshape(-1)
+        turns = [_top_of(flat[n : n + length], number, largest, backend) for n in range(0, flat.size, length)]
+        found, indices = map(joined, zip(*turns, strict=True))
     else:
         flat = rows.reshape(-1)
         ordered = places_in_rows(flat, length, largest, None, backend).reshape(-1, length)

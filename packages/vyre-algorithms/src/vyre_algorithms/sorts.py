@@ -1,4 +1,4 @@
-"""Stable sorts: by digits of keys, or by merging with a comparison of the caller."""
+"""Stable sorts: by digits of keys, by networks of comparisons in short rows, or by merging with one of the caller."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from vyre_algorithms.launches import (
     launch,
     mapped,
     run_graph,
+    runs_loops,
     with_grid,
     words,
     zeros_beside,
@@ -60,7 +61,7 @@ from vyre_foundation import (
     u32,
 )
 from vyre_foundation.dtype import i64
-from vyre_foundation.functions import min as least, not_, popcount
+from vyre_foundation.functions import clz, eq, max as greatest, min as least, not_, popcount
 
 DIGITS = 1 << DIGIT
 CHUNKS = 1 << 10
@@ -73,6 +74,10 @@ TILE = LANES * ITEMS
 GROUP = 64
 SERIAL_BESIDE = 1 << 9
 """Keys that one invocation sorts where invocations run side by side; workgroups sort more. Estimated, not measured."""
+ROWS_IN_LOOPS, ROWS_BESIDE = 16, 64
+"""Rows that a workgroup sorts, an invocation each: where a worker runs them one after the other, a vector of them."""
+LENGTHS_IN_LOOPS, LENGTHS_BESIDE = (16, 128, 1024), (16, 64)
+"""Elements for which an invocation has memory, in a program that sorts rows; it is cleared, so the least that does."""
 MOST_CROWDED = 1 << 20
 """Bytes of the keys of a bucket at most, where one invocation sorts it."""
 
@@ -117,8 +122,8 @@ def sort(
         return delivered(array.copy(), out)
     rows = axis_last(array, which)
     flat = rows.reshape(-1)
-    if before is None and rows.shape[-1] == flat.size:
-        found = by_digits(flat, False, descending, flat.size, backend).view(type_of(array).numpy)
+    if before is None:
+        found = by_digits(flat, False, descending, rows.shape[-1], backend).view(type_of(array).numpy)
     else:
         found = take(flat, places_in_rows(flat, rows.shape[-1], descending, before, backend), backend)
     return delivered(axis_back(found.reshape(rows.shape), which), out)
@@ -244,6 +249,15 @@ def by_digits(
     few = SERIAL_BESIDE if is_wide else SERIAL
     if length == array.size <= few and not isinstance(keys, RecordedRange):
         return launch(_serial(*shape), {"keys": keys}, 1, backend)["found"]
+    if length < array.size:
+        in_loops = runs_loops([keys], backend)
+        lengths, group = (LENGTHS_IN_LOOPS, ROWS_IN_LOOPS) if in_loops else (LENGTHS_BESIDE, ROWS_BESIDE)
+        if length <= lengths[-1]:
+            made = _sort_rows(*shape, next(most for most in lengths if length <= most), group)
+            grid = -(-array.size // (length * group))
+            return launch(made, {"keys": keys, "length": words(length)}, grid, backend)["found"]
+        if not has_places:
+            return take(keys, by_digits(array, True, descending, length, backend), backend)
     if not isinstance(keys, np.ndarray):  # whose bits the host does not see
         digits = _digits((1 << (bits.bits if most is None else most.bit_length())) - 1, bits)
         parameters = (*shape, array.size, length, digits, is_wide)
@@ -532,6 +546,50 @@ def _move_workgroup(
                 moved[target] = key
                 if moved_places is not None:
                     moved_places[target] = this.place(k)
+    return p.build()
+
+
+@lru_cache(maxsize=256)
+def _sort_rows(order: KeyOrder, bits: DType, has_places: bool, descending: bool, most: int, group: int) -> Program:
+    """Each row, of `most` elements at most, sorted by one invocation: all rows compare the same places (Batcher).
+
+    These are the comparisons of Knuth's Algorithm 5.2.2M, for any number of elements. Equal keys are compared by their
+    places, if these are wanted.
+    """
+    with program("sort_rows", group) as p:
+        keys, length = p.read("keys", bits), p.let(least(p.uniform("length", u32, 1)[0], most))
+        found = p.write("found", u32 if has_places else bits, like=keys)
+        own = p.private("own", bits, most)
+        places = p.private("places", u32, most) if has_places else None
+
+        def exchange(i: Value, j: Value) -> None:
+            a, b = p.let(own[i]), p.let(own[j])
+            if places is None:
+                own[i], own[j] = least(a, b), greatest(a, b)
+                return
+            first, second = p.let(places[i]), p.let(places[j])
+            is_after = p.let((b < a) | (eq(a, b) & (second < first)))
+            own[i], own[j] = select(is_after, b, a), select(is_after, a, b)
+            places[i], places[j] = select(is_after, second, first), select(is_after, first, second)
+
+        begin = p.let(p.global_id(0) * length)
+        with p.if_(begin < keys.length):
+            with p.range(length) as k:
+                own[k] = order.key(keys[begin + k], descending=descending)
+                if places is not None:
+                    places[k] = begin + k
+            steps = p.let(32 - clz(length - 1))
+            with p.range(steps) as step, p.range(step + 1) as turn:
+                width = p.let(constant(u32, 1) << (steps - 1 - step))
+                offset = p.let(select(turn == 0, constant(u32, 0), width))
+                distance = p.let(select(turn == 0, width, (constant(u32, 1) << (steps - turn)) - width))
+                last = p.let(length - distance)
+                with p.range((last - offset + (2 * width - 1)) // (2 * width)) as pair:
+                    first = p.let(offset + pair * 2 * width)
+                    with p.range(first, least(first + width, last)) as k:
+                        exchange(k, k + distance)
+            with p.range(length) as k:
+                found[begin + k] = order.bits(own[k], descending=descending) if places is None else places[k]
     return p.build()
 
 
