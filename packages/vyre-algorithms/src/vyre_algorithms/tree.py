@@ -208,22 +208,23 @@ def column_of(p: ProgramBuilder, inner: Value) -> tuple[Value, Value]:
 
 
 @lru_cache(maxsize=1024)
-def short_program(reduction: Reduction, length: int, are_rows: bool, quotient: DType | None = None) -> Program:
+def short_program(reduction: Reduction, length: int, are_rows: bool, quotient: Quotient | None = None) -> Program:
     """The states of sequences of so many elements, one for each of as many lanes: an invocation combines one sequence.
 
-    A `quotient` is that of the states by ``number``, and its type.
+    A `quotient` is what is written in place of the states.
     """
     with program(f"reduce_short_{reduction.name}", COLUMNS) as p:
-        sources = [p.read(f"x{n}", dtype) for n, dtype in enumerate(reduction.inputs)]
+        sources, centre = reduction.sources(p)
         shape = p.uniform("shape", u32, 2)
         p.read("slots", bool_)
         results = _Results(p, reduction, LengthOf("slots"), quotient)
         own = OwnSequence(p, shape, length, sources[0].length, are_rows=are_rows)
         with p.if_(own.exists):
+            middle = [] if centre is None else [p.let(centre[own.number])]
             places = [p.let(own.at(lane)) for lane in range(length)]
             states = [
-                tuple(map(p.let, reduction.leaf([source[place] for source in sources], constant(u32, lane))))
-                for lane, place in enumerate(places)
+                tuple(map(p.let, reduction.leaf([*(source[at] for source in sources), *middle], constant(u32, lane))))
+                for lane, at in enumerate(places)
             ]
             results.store(own.number, _halved(p, reduction, states))
     return p.build()
