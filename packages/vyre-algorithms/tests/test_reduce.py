@@ -173,6 +173,8 @@ def test_short_sequences_have_the_bits_of_the_tree(backend, length):
     same(va.sum(columns, 1, backend=backend), np.array([[tree(c) for c in part.T] for part in columns]))
     same(va.argmax(columns, 1, backend=backend), columns.argmax(1))
     same(va.mean(rows, 1, backend=backend), np.array([tree(row) / np.float32(length) for row in rows]))
+    same(va.var(rows, 1, backend=backend), np.array([variance(row) for row in rows]))
+    same(va.var(columns, 1, backend=backend), np.array([[variance(c) for c in part.T] for part in columns]))
 
 
 @pytest.mark.parametrize("shape", [(9, 1000, 2), (9, 3, 1000)])
