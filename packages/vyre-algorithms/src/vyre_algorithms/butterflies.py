@@ -23,7 +23,7 @@ RADICES = (4, 2, 3, 5, 7, 11, 13)
 MOST_IN_REGISTERS = 26
 
 
-class Names(Protocol):
+class Namer(Protocol):
     """What gives a value a name, so that it is computed once: the builder of a program."""
 
     def let(self, value: Any, /) -> Any:
@@ -53,7 +53,7 @@ def passes_of(length: int) -> Passes | None:
 
 
 def butterflies(
-    p: Names, load: Lookup, root: Lookup, n: Any, step: Any, radices: Sequence[int], *, is_inverse: bool
+    p: Namer, load: Lookup, root: Lookup, n: Any, step: Any, radices: Sequence[int], *, is_inverse: bool
 ) -> Numbered:
     """The results of passes over numbers that are `step` apart, of which `load` gives each by its place.
 
@@ -93,14 +93,14 @@ def _powers(root: Lookup, exponent: Any, radix: int) -> list[Number]:
 
 
 def _butterfly(
-    p: Names, given: Sequence[Number], units: Sequence[Number], powers: Sequence[Number], *, is_inverse: bool
+    p: Namer, given: Sequence[Number], units: Sequence[Number], powers: Sequence[Number], *, is_inverse: bool
 ) -> list[Number]:
     """The transform of a few numbers, of which all but the first are multiplied by `powers`, if there are any."""
     found = _transform(p, given, units, is_inverse=is_inverse)
     return [found[0], *(product(p, *pair) for pair in zip(found[1:], powers, strict=True))] if powers else found
 
 
-def _transform(p: Names, given: Sequence[Number], units: Sequence[Number], *, is_inverse: bool) -> list[Number]:
+def _transform(p: Namer, given: Sequence[Number], units: Sequence[Number], *, is_inverse: bool) -> list[Number]:
     match given:
         case a, b:
             return [_sum(p, a, b), _difference(p, a, b)]
@@ -116,7 +116,7 @@ def _transform(p: Names, given: Sequence[Number], units: Sequence[Number], *, is
             return _odd(p, given, units)
 
 
-def _odd(p: Names, given: Sequence[Number], units: Sequence[Number]) -> list[Number]:
+def _odd(p: Namer, given: Sequence[Number], units: Sequence[Number]) -> list[Number]:
     """The transform of an odd number of numbers, which are added and subtracted from both ends first."""
     first, radix, half = given[0], len(given), len(given) // 2
     sums = [_sum(p, given[k], given[-k]) for k in range(1, half + 1)]
@@ -137,16 +137,16 @@ def _odd(p: Names, given: Sequence[Number], units: Sequence[Number]) -> list[Num
     return found
 
 
-def product(p: Names, a: Number, b: Number) -> Number:
+def product(p: Namer, a: Number, b: Number) -> Number:
     """The product of two numbers: each of four products, and each of two sums of them, is rounded."""
     return p.let(a[0] * b[0] - a[1] * b[1]), p.let(a[0] * b[1] + a[1] * b[0])
 
 
-def _sum(p: Names, a: Number, b: Number) -> Number:
+def _sum(p: Namer, a: Number, b: Number) -> Number:
     return p.let(a[0] + b[0]), p.let(a[1] + b[1])
 
 
-def _difference(p: Names, a: Number, b: Number) -> Number:
+def _difference(p: Namer, a: Number, b: Number) -> Number:
     return p.let(a[0] - b[0]), p.let(a[1] - b[1])
 
 

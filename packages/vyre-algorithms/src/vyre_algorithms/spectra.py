@@ -56,7 +56,7 @@ from vyre_algorithms.roots import chirp_table, memory_of, quarter_root_table, ro
 from vyre_algorithms.transforms import (
     GROUP,
     LANES,
-    Move,
+    RowMove,
     elements_of,
     finished,
     lanes_of,
@@ -267,9 +267,9 @@ def _record_real(graph: Recorder, dtype: DType, rows: int, length: int) -> None:
     half = length // 2
     if length % 2:
         x = graph.input("x", dtype, length * rows)
-        x = _record_moved(graph, Move.FROM_REAL, x, dtype, rows, length, length)
+        x = _record_moved(graph, RowMove.FROM_REAL, x, dtype, rows, length, length)
         x = _record_rows(graph, x, dtype, rows, length, is_inverse=False)
-        graph.output("y", _record_moved(graph, Move.FIRST, x, dtype, rows, length, half + 1))
+        graph.output("y", _record_moved(graph, RowMove.FIRST, x, dtype, rows, length, half + 1))
         return
     x = graph.input("x", memory_of(dtype), elements_of(dtype) * half * rows)
     x = _record_rows(graph, x, dtype, rows, half, is_inverse=False)
@@ -281,9 +281,9 @@ def _record_real_inverse(graph: Recorder, dtype: DType, rows: int, length: int, 
     half = length // 2
     x = graph.input("x", memory_of(dtype), elements_of(dtype) * known * rows)
     if length % 2:
-        x = _record_moved(graph, Move.MIRRORED, x, dtype, rows, known, length)
+        x = _record_moved(graph, RowMove.MIRRORED, x, dtype, rows, known, length)
         x = _record_rows(graph, x, dtype, rows, length, is_inverse=True)
-        graph.output("y", _record_moved(graph, Move.TO_REAL, x, dtype, rows, length, length))
+        graph.output("y", _record_moved(graph, RowMove.TO_REAL, x, dtype, rows, length, length))
         return
     given = {"x": x, "roots": constants(graph, quarter_root_table, length, dtype), "shape": words(half, rows, known)}
     x = _record_slots(graph, tangled(dtype), given, rows * half, rows * (half // 2 + 1))
@@ -323,7 +323,7 @@ def _record_convolution(graph: Recorder, x: Range, dtype: DType, rows: int, leng
     return _record_slots(graph, finished(dtype, is_inverse), {"x": x, **given}, rows * length)
 
 
-def _record_moved(graph: Recorder, move: Move, x: Range, dtype: DType, rows: int, given: int, wanted: int) -> Range:
+def _record_moved(graph: Recorder, move: RowMove, x: Range, dtype: DType, rows: int, given: int, wanted: int) -> Range:
     return _record_slots(graph, moved(dtype, move), {"x": x, "shape": words(given, wanted)}, rows * wanted)
 
 

@@ -15,7 +15,7 @@ from vyre_foundation.functions import min as least
 GROUP, LANES = 64, 16
 
 
-class Move(Enum):
+class RowMove(Enum):
     """How rows become rows of another length."""
 
     FROM_REAL = auto()
@@ -203,12 +203,12 @@ def _tangle(p: ProgramBuilder, a: Number, b: Number, root: Number) -> tuple[Valu
 
 
 @lru_cache(maxsize=8)
-def moved(dtype: DType, move: Move) -> Program:
+def moved(dtype: DType, move: RowMove) -> Program:
     """Rows of another length."""
     with program("fft_moved", GROUP) as p:
-        x, slots = p.read("x", dtype if move is Move.FROM_REAL else memory_of(dtype)), p.read("slots", bool_)
+        x, slots = p.read("x", dtype if move is RowMove.FROM_REAL else memory_of(dtype)), p.read("slots", bool_)
         shape = p.uniform("shape", u32, 2)
-        is_real = move is Move.TO_REAL
+        is_real = move is RowMove.TO_REAL
         count = LengthOf("slots", times=1 if is_real else elements_of(dtype))
         y = p.write("y", dtype if is_real else memory_of(dtype), count)
         i, given, wanted = p.global_id(0), p.let(shape[0]), p.let(shape[1])
@@ -216,13 +216,13 @@ def moved(dtype: DType, move: Move) -> Program:
         start = p.let(row * given)
         with p.if_(i < slots.length):
             match move:
-                case Move.FROM_REAL:
+                case RowMove.FROM_REAL:
                     _store(y, i, (x[start + k], p.let(0.0, dtype)))
-                case Move.FIRST:
+                case RowMove.FIRST:
                     _store(y, i, _load(p, x, start + k))
-                case Move.TO_REAL:
+                case RowMove.TO_REAL:
                     y[i] = _load(p, x, start + k)[0]
-                case Move.MIRRORED:
+                case RowMove.MIRRORED:
                     is_second = p.let(2 * k > wanted)
                     index = p.let(select(is_second, wanted - k, k))
                     with p.if_(index < given):

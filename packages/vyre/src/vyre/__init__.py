@@ -100,6 +100,7 @@ _algorithms = [
     "gather",
     "histogram",
     "ifft",
+    "irfft",
     "kmeans",
     "matmul",
     "matrix_transpose",
