@@ -89,6 +89,35 @@ def test_correlations_of_integers(backend, mode, shapes):
     same(va.convolve(x, flipped, mode, backend=backend), by_definition(x, w, mode))
 
 
+BORDERS = [
+    ((200,), (3,)),
+    ((70,), (70,)),
+    ((5,), (90,)),
+    ((90, 3), (5, 2)),
+    ((2, 70, 3), (2, 67, 2)),
+    ((3, 70), (2, 66)),
+]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("shapes", BORDERS)
+def test_workgroups_at_borders(backend, mode, shapes):
+    """Weights are inside of the array for all invocations of a workgroup, or for some, or none is for all."""
+    x, w = data("i4", shapes[0]) >> 20, data("i4", shapes[1], seed=2) >> 20
+    if mode != "valid" or all(a >= b for a, b in zip(*shapes, strict=True)):
+        same(va.correlate(x, w, mode, backend=backend), by_definition(x, w, mode))
+
+
+@pytest.mark.parametrize("shape", [(100,), (70, 2)])
+def test_what_is_outside_has_no_part(backend, shape):
+    """No product with 0 takes its place: that of a NaN would be one."""
+    x, w = np.ones(shape, "f4"), np.ones((3,) * len(shape), "f4")
+    w[0] = np.nan
+    found = va.correlate(x, w, "same", backend=backend)
+    assert not np.isnan(found[0]).any()
+    assert np.isnan(found[1:]).all()
+
+
 def test_the_order_of_products(backend):
     x, w = data("f4", 50), data("f4", 7, seed=2)
     wanted = np.zeros(44, "f4")

@@ -26,10 +26,12 @@ from vyre_foundation import DType, Program, ProgramBuilder, Value, constant, pro
 from vyre_foundation.build.arguments import number, shown
 from vyre_foundation.dtype import bool_, f32, u32
 from vyre_foundation.errors import LiteralOutOfRange
-from vyre_foundation.functions import fma, min as least
+from vyre_foundation.functions import fma, max as greatest, min as least
 from vyre_foundation.ir.expr import Literal, literal
 
 GROUP = 64
+NARROW = 32
+"""Elements of the last axis, of which there are fewer than a workgroup needs along it."""
 UPDATE = "lambda at: at(0) + at(1)"
 
 Stencil = Callable[[Callable[..., Value]], Value]
@@ -158,43 +160,67 @@ def _filtered(x: object, weights: object, mode: str, backend: Backend, *, is_rev
         "shapes": np.array([array.shape, kernel.shape, shape, before], np.uint32).reshape(-1),
         "slots": slots_beside(array, size),
     }
-    found = launch(_correlation(kind, array.ndim), given, -(-size // GROUP), backend)["out"]
+    lanes = array.ndim - 1 if shape[-1] >= NARROW else shape.index(max(shape))
+    grid = size // shape[lanes] * -(-shape[lanes] // GROUP)
+    found = launch(_correlation(kind, array.ndim, lanes), given, grid, backend)["out"]
     return converted(found, kind).reshape(tuple(shape))
 
 
 @lru_cache(maxsize=64)
-def _correlation(kind: DType, ndim: int) -> Program:
-    """An element of the result for each invocation; no loop runs over weights that are outside of `x`."""
+def _correlation(kind: DType, ndim: int, lanes: int) -> Program:
+    """An element of the result for each invocation; those of a workgroup follow each other on the axis `lanes`.
+
+    All of them take the same weights in the same turn: first those that are inside of the array for some of them, then
+    those that are for all, and again those that are for some. No other loop runs over weights that are outside.
+    """
     state = f32 if kind.is_float and kind.bits == 16 else kind
     with program("correlate", GROUP) as p:
         x, weights = p.read("x", kind), p.read("weights", kind)
         shapes, slots = p.uniform("shapes", u32, 4 * ndim), p.read("slots", bool_)
         out = p.write("out", state, like=slots)
-        lengths = [p.let(shapes[axis]) for axis in range(ndim)]
-        widths = [p.let(shapes[ndim + axis]) for axis in range(ndim)]
-        place = _coordinates(p, p.global_id(0), [shapes[2 * ndim + axis] for axis in range(ndim)])
-        # A place is where the first weight is, and may be before the array.
-        before = [p.let(shapes[3 * ndim + axis]) for axis in range(ndim)]
+        lengths, widths, sizes, before = ([p.let(shapes[n * ndim + axis]) for axis in range(ndim)] for n in range(4))
+        tiles = p.let((sizes[lanes] + (GROUP - 1)) // GROUP)
+        begin = p.let(p.workgroup_id(0) % tiles * GROUP)
+        end = p.let(least(begin + (GROUP - 1), sizes[lanes] - 1))
+        place = _coordinates(p, p.workgroup_id(0) // tiles, sizes[:lanes] + sizes[lanes + 1 :])
+        place.insert(lanes, p.let(begin + p.local_id(0)))
         total = p.var(0, state)
 
-        def add_products(axis: int, of_x: Value, of_weights: Value) -> None:
+        def bounds(axis: int, at: Value) -> tuple[Value, Value]:
+            """The weights inside of the array at a place, which is where the first is and may be before the array."""
+            skipped = before[axis]
+            first = p.let(select(at < skipped, skipped - at, constant(u32, 0)))
+            return first, p.let(least(least(widths[axis], weights.length), lengths[axis] + skipped - at))
+
+        def add_products(axis: int, of_x: Value, of_weights: Value, is_inside: Value | None) -> None:
             if axis == ndim:
                 a, w = x[of_x], weights[of_weights]
                 if state is not kind:
                     a, w = a.cast(state), w.cast(state)
-                total.set(fma(a, w, total.get()) if state.is_float else total.get() + a * w)
+                after = fma(a, w, total.get()) if state.is_float else total.get() + a * w
+                total.set(after if is_inside is None else select(is_inside, after, total.get()))
                 return
-            at, skipped = place[axis], before[axis]
-            first = p.let(select(at < skipped, skipped - at, constant(u32, 0)))
-            last = p.let(least(least(widths[axis], weights.length), lengths[axis] + skipped - at))
-            with p.range(first, last) as k:
-                add_products(
-                    axis + 1, p.let(of_x * lengths[axis] + (at + k - skipped)), p.let(of_weights * widths[axis] + k)
-                )
 
-        with p.if_(p.global_id(0) < slots.length):
-            add_products(0, constant(u32, 0), constant(u32, 0))
-            out[p.global_id(0)] = total
+            def add(first: Value, last: Value, is_border: bool = False) -> None:
+                with p.range(first, last) as k:
+                    there = p.let(place[axis] + k - before[axis])
+                    inner = p.let(of_x * lengths[axis] + there), p.let(of_weights * widths[axis] + k)
+                    add_products(axis + 1, *inner, p.let(there < lengths[axis]) if is_border else is_inside)
+
+            if axis != lanes:
+                add(*bounds(axis, place[axis]))
+                return
+            (all_first, some_last), (some_first, all_last) = bounds(axis, begin), bounds(axis, end)
+            add(some_first, least(all_first, some_last), is_border=True)
+            add(all_first, all_last)
+            add(p.let(greatest(all_first, all_last)), some_last, is_border=True)
+
+        add_products(0, constant(u32, 0), constant(u32, 0), None)
+        with p.if_(place[lanes] < sizes[lanes]):
+            index = place[0]
+            for axis in range(1, ndim):
+                index = index * sizes[axis] + place[axis]
+            out[index] = total
     return p.build()
 
 
