@@ -11,7 +11,7 @@ import pytest
 import scipy.stats
 
 import vyre_algorithms as va
-from vyre_algorithms import random
+from vyre_algorithms import launches, random
 from vyre_driver import InvalidInput
 from vyre_foundation import f32
 
@@ -71,6 +71,48 @@ def test_the_ends_of_words_are_numbers(backend: str) -> None:
         assert found.tolist() == [uniform] * 4
         found = random._made(replace(ends, dtype=f32, finish=random._normal32), **given)
         assert np.abs(found).max() == pytest.approx(radius, rel=1e-6)
+
+
+def exchanged(size: int, k: int, key: int) -> list[int]:
+    """The definition of a sample, in a list that is a dictionary."""
+    there: dict[int, int] = {}
+    found = []
+    for i, word in enumerate(va.philox(key, 2 * k, backend="reference").view("<u8").tolist()):
+        place = i + (word * (size - i) >> 64)
+        found.append(there.get(place, place))
+        there[place] = there.get(i, i)
+    return found
+
+
+SAMPLES = [(1, 1), (2, 1), (9, 9), (300, 299), (2**31 - 1, 300), (2**31, 3), (5, 0), (0, 0)]
+
+
+@pytest.mark.parametrize(("size", "k"), SAMPLES)
+def test_samples_are_the_first_of_exchanges(backend: str, size: int, k: int) -> None:
+    found = va.sample(size, k, 7, backend=backend)
+    assert found.dtype == np.int64
+    assert found.tolist() == exchanged(size, k, 7)
+
+
+def test_samples_of_most_numbers() -> None:
+    found = va.sample(20_000, 20_000, 3, backend="cpu")
+    assert found.tolist() == exchanged(20_000, 20_000, 3)
+    assert np.unique(found).size == found.size
+    assert found[:500].tolist() == va.sample(20_000, 500, 3, backend="cpu").tolist()
+
+
+def test_a_sample_takes_no_list_of_all_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = []
+    monkeypatch.setattr(random, "launch", lambda *given: sizes.append(given[2]) or launches.launch(*given))
+    va.sample(1 << 30, 100, 1, backend="cpu")
+    assert max(sizes) == 2
+
+
+def test_each_sample_is_as_likely_as_the_others() -> None:
+    draws = [tuple(va.sample(4, 3, key, backend="cpu").tolist()) for key in range(2400)]
+    _, counts = np.unique(draws, axis=0, return_counts=True)
+    assert counts.size == 24
+    assert scipy.stats.chisquare(counts).pvalue > 0.001
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -9,14 +9,14 @@ from math import pi, prod
 
 import numpy as np
 
-from vyre_algorithms.arguments import Array, Backend, as_dtype, count, prefix
+from vyre_algorithms.arguments import Array, Backend, as_dtype, count
 from vyre_algorithms.launches import launch, slots_beside, zeros_beside
 from vyre_algorithms.move import gather, with_axes
-from vyre_algorithms.sorts import argsort
+from vyre_algorithms.sorts import argsort, by_digits
 from vyre_driver.errors import InvalidInput
-from vyre_foundation import DType, LengthOf, Program, ProgramBuilder, Value, program, u32
-from vyre_foundation.dtype import bool_, f32, f64, u64
-from vyre_foundation.functions import mul_high, rotl, sqrt
+from vyre_foundation import DType, LengthOf, Program, ProgramBuilder, Value, constant, program, select, u32
+from vyre_foundation.dtype import bool_, f32, f64, i64, u64
+from vyre_foundation.functions import eq, mul_high, ne, rotl, sqrt
 from vyre_math import cos, log, sin
 
 GROUP = 64
@@ -144,7 +144,11 @@ def shuffle(x: object, /, key: int, *, backend: Backend = None) -> Array:
 
 
 def sample(size: int, k: int, key: int, *, backend: Backend = None) -> Array:
-    """Draw different numbers below `size`: the first of a shuffle of all.
+    """Draw different numbers below `size`: the first of them after `k` exchanges (Fisher and Yates, 1938).
+
+    Exchange i, from 0 on, is of the numbers at the places i and ``i + floor(w * (size - i) / 2**64)`` of a list of all
+    numbers. w is made of the words 2i and 2i + 1 of `philox`, of which the first is the low one. So a longer sample
+    begins with a shorter one.
 
     Args:
         size: The number to draw from.
@@ -159,8 +163,15 @@ def sample(size: int, k: int, key: int, *, backend: Backend = None) -> Array:
         InvalidInput: An argument is out of range.
     """
     number = count(k, "k", count(size, "size"))
-    words = philox(key, 2 * size, backend=backend)
-    return prefix(argsort(words.view(np.uint64), backend=backend), number)
+    words = _made(PHILOX, key, 2 * number, 0, backend).view(np.uint64)
+    if not number:
+        return words.astype(np.int64)
+    grid = -(-number // GROUP)
+    given = {"words": words, "size": np.array([size], np.uint32)}
+    places = launch(_places(), given, grid, backend)["places"]
+    order = by_digits(places, True, False, number, backend)
+    exchanges = launch(_exchanges(), {"places": places, "order": order}, grid, backend)
+    return launch(_numbers(), {"places": places, **exchanges}, grid, backend)["numbers"]
 
 
 Words = list[Value]
@@ -230,6 +241,58 @@ def _program(generator: Generator) -> Program:
                 found = generator.finish(p, found)
             for n, element in enumerate(found):
                 out[i * elements + n] = element
+    return p.build()
+
+
+# A sample keeps no list of all numbers. The number that an exchange puts first is the one that the last exchange of the
+# same place has put there; that was at the place of its own, where an earlier exchange may have put it; and so on.
+
+
+@lru_cache(maxsize=1)
+def _places() -> Program:
+    """The place that each exchange is with."""
+    with program("sample_places", GROUP) as p:
+        words, size = p.read("words", u64), p.uniform("size", u32, 1)
+        places = p.write("places", u32, like=words)
+        i = p.global_id(0)
+        places[i] = i + mul_high(words[i], (size[0] - i).cast(u64)).cast(u32)
+    return p.build()
+
+
+@lru_cache(maxsize=1)
+def _exchanges() -> Program:
+    """One more than the number of the last exchange before each one of the same place, and of its own place; or 0."""
+    with program("sample_exchanges", GROUP) as p:
+        places, order = p.read("places", u32), p.read("order", u32)
+        of_same, of_own = (p.write(name, u32, like=places) for name in ("of_same", "of_own"))
+        i, number = p.global_id(0), places.length
+        with p.if_(i < number):
+            this, before, after = (p.let(order[at]) for at in (i, i - 1, i + 1))
+            place = p.let(places[this])
+            has_earlier = (i != 0) & eq(places[before], place)
+            earlier = p.let(select(has_earlier, before + 1, constant(u32, 0)))
+            of_same[this] = earlier
+            is_last = (i + 1 == number) | ne(places[after], place)
+            with p.if_(is_last & (place < number)):
+                of_own[place] = select(eq(place, this), earlier, this + 1)
+    return p.build()
+
+
+@lru_cache(maxsize=1)
+def _numbers() -> Program:
+    """The number that each exchange puts first."""
+    with program("sample_numbers", GROUP) as p:
+        places, of_same, of_own = (p.read(name, u32) for name in ("places", "of_same", "of_own"))
+        numbers = p.write("numbers", i64, like=places)
+        i = p.global_id(0)
+        with p.if_(i < places.length):
+            number, earlier = p.var(places[i]), p.var(of_same[i])
+            with p.range(places.length):  # each is earlier than the one before
+                with p.if_(earlier == 0):
+                    p.break_()
+                number.set(earlier - 1)
+                earlier.set(of_own[number])
+            numbers[i] = number.get().cast(i64)
     return p.build()
 
 
