@@ -123,7 +123,7 @@ def var(
     Returns:
         As `mean`, of the same type. The mean is the one of `mean`, but that of f16 and bf16 stays in f32. Each distance
         from it and each square is rounded, the squares are added in the order of the fixed tree, and the sum is divided
-        by the number of elements less `ddof`, or by 0 where that is less. The variance of no elements is NaN.
+        by the number of elements less `ddof`, or by 0 if that is negative. The variance of no elements is NaN.
 
     Raises:
         InvalidInput: An argument is of another kind.
