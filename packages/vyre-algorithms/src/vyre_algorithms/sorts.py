@@ -61,7 +61,7 @@ from vyre_foundation import (
     u32,
 )
 from vyre_foundation.dtype import i64
-from vyre_foundation.functions import clz, eq, max as greatest, min as least, not_, popcount
+from vyre_foundation.functions import eq, max as greatest, min as least, not_, popcount, sub_sat
 
 DIGITS = 1 << DIGIT
 CHUNKS = 1 << 10
@@ -553,8 +553,8 @@ def _move_workgroup(
 def _sort_rows(order: KeyOrder, bits: DType, has_places: bool, descending: bool, most: int, group: int) -> Program:
     """Each row, of `most` elements at most, sorted by one invocation: all rows compare the same places (Batcher).
 
-    These are the comparisons of Knuth's Algorithm 5.2.2M, for any number of elements. Equal keys are compared by their
-    places, if these are wanted.
+    These are the comparisons of Knuth's Algorithm 5.2.2M for `most` elements, without those of elements behind the row.
+    Equal keys are compared by their places, if these are wanted.
     """
     with program("sort_rows", group) as p:
         keys, length = p.read("keys", bits), p.let(least(p.uniform("length", u32, 1)[0], most))
@@ -578,14 +578,15 @@ def _sort_rows(order: KeyOrder, bits: DType, has_places: bool, descending: bool,
                 own[k] = order.key(keys[begin + k], descending=descending)
                 if places is not None:
                     places[k] = begin + k
-            steps = p.let(32 - clz(length - 1))
+            steps = (most - 1).bit_length()
             with p.range(steps) as step, p.range(step + 1) as turn:
                 width = p.let(constant(u32, 1) << (steps - 1 - step))
                 offset = p.let(select(turn == 0, constant(u32, 0), width))
                 distance = p.let(select(turn == 0, width, (constant(u32, 1) << (steps - turn)) - width))
-                last = p.let(length - distance)
-                with p.range((last - offset + (2 * width - 1)) // (2 * width)) as pair:
-                    first = p.let(offset + pair * 2 * width)
+                last = p.let(sub_sat(length, distance))
+                runs = p.let((sub_sat(last, offset) + (2 * width - 1)) // (2 * width))
+                with p.range(least(runs, most // 2)) as run:
+                    first = p.let(offset + run * 2 * width)
                     with p.range(first, least(first + width, last)) as k:
                         exchange(k, k + distance)
             with p.range(length) as k:
