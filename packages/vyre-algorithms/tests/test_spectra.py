@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import mpmath
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from algorithm_data import data, same
 
 import vyre_algorithms as va
 from vyre_algorithms import spectra
+from vyre_algorithms.butterflies import passes_of
 from vyre_algorithms.roots import chirp_table, root_table
 from vyre_driver import backend_for
 from vyre_driver.arrays.make import array as array_on
@@ -197,6 +200,14 @@ def test_an_odd_number_of_real_numbers_is_transformed_as_complex_ones(length):
     y.imag[:, 0] = 0
     both = np.concatenate([y, y[:, :0:-1].conj()], 1)
     same(va.irfft(y, length, backend="reference"), np.ascontiguousarray(va.ifft(both, backend="reference").real))
+
+
+def test_a_pass_of_radix_2_alone_is_the_last_of_a_power_of_two():
+    for length in range(1, 3000):
+        passes = passes_of(length)
+        if passes is not None:
+            assert math.prod(radix for radices in passes for radix in radices) == length
+            assert (2,) not in passes or (length & (length - 1) == 0 and passes[-1] == (2,))
 
 
 # ── as accurate as ───────────────────────────────────────────────────────────────────────────────────────────────────

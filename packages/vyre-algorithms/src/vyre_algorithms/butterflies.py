@@ -21,6 +21,7 @@ Passes: TypeAlias = tuple[tuple[int, ...], ...]
 RADICES = (4, 2, 3, 5, 7, 11, 13)
 """In the order of the passes."""
 MOST_IN_REGISTERS = 26
+"""Numbers between two passes that are one launch. A pass of radix 2 joins each that may follow it: alone it is last."""
 
 
 class Namer(Protocol):
