@@ -55,8 +55,8 @@ from vyre_algorithms.launches import Range, Recorder, constants, run_graph, with
 from vyre_algorithms.roots import chirp_table, memory_of, quarter_root_table, root_table
 from vyre_algorithms.transforms import (
     GROUP,
-    LANES,
     RowMove,
+    blocks,
     elements_of,
     finished,
     lanes_of,
@@ -305,7 +305,8 @@ def _record_rows(graph: Recorder, x: Range, dtype: DType, rows: int, length: int
     stride = 1
     for number, radices in enumerate(passes, 1):
         step = length // math.prod(radices)
-        made = one_pass(dtype, radices, is_inverse, stride % LANES == 0, is_inverse and number == len(passes))
+        is_divided = is_inverse and number == len(passes)
+        made = one_pass(dtype, radices, is_inverse, stride == 1, blocks(step, stride), is_divided)
         given = {"x": x, "roots": roots, "shape": words(step, stride, step * rows)}
         x = _record(graph, made, given, step * rows)
         stride *= math.prod(radices)

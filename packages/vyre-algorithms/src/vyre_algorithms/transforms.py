@@ -70,22 +70,23 @@ def lanes_of(length: int) -> int:
 
 
 @lru_cache(maxsize=256)
-def one_pass(dtype: DType, radices: tuple[int, ...], is_inverse: bool, is_blocked: bool, is_divided: bool) -> Program:
-    """A pass over rows, or two. With `is_blocked`, LANES butterflies that are neighbours have the same roots."""
+def one_pass(
+    dtype: DType, radices: tuple[int, ...], is_inverse: bool, is_first: bool, is_blocked: bool, is_divided: bool
+) -> Program:
+    """A pass over rows, or two. `is_first`: the stride is 1. `is_blocked`: see `blocks`."""
     radix = math.prod(radices)
     with program("fft_pass", (LANES, GROUP // LANES) if is_blocked else GROUP) as p:
         x, roots, shape = p.read("x", memory_of(dtype)), p.read("roots", memory_of(dtype)), p.uniform("shape", u32, 3)
         y = p.write("y", memory_of(dtype), like=x)
         step, stride = p.let(shape[0]), p.let(shape[1])
         if is_blocked:
-            first = p.let((p.workgroup_id(0) * (GROUP // LANES) + p.local_id(1)) * LANES)
+            first, lane = p.let((p.workgroup_id(0) * (GROUP // LANES) + p.local_id(1)) * LANES), p.local_id(0)
         else:
-            first = p.global_id(0)
+            first, lane = p.global_id(0), p.let(0, u32)
         row = p.let(first // step)
-        at = p.let(first - row * step)
-        n = p.let(at // stride * stride)
-        if is_blocked:
-            at = p.let(at + p.local_id(0))
+        place = p.let(first - row * step)
+        at = p.let(place + lane)
+        n = at if is_first else p.let(place // stride * stride)
         start = p.let(row * step * radix)
         with p.if_(first < shape[2]):
             load, root = _numbers(p, x, start + at, step), _roots(p, roots, is_inverse)
@@ -93,6 +94,11 @@ def one_pass(dtype: DType, radices: tuple[int, ...], is_inverse: bool, is_blocke
             for m, found in butterflies(p, load, root, n, step, radices, is_inverse=is_inverse):
                 _store(y, target + stride * m, _over(found, (step * radix).cast(dtype)) if is_divided else found)
     return p.build()
+
+
+def blocks(step: int, stride: int) -> bool:
+    """Whether `LANES` butterflies side by side are of one row, and have the same roots, or in a first pass the next."""
+    return step % LANES == 0 if stride == 1 else stride % LANES == 0
 
 
 # ── convolutions with a chirp ────────────────────────────────────────────────────────────────────────────────────────
