@@ -182,3 +182,24 @@ def test_what_is_launched_one_by_one(why: str) -> None:
     flat = flatten(g.build())
     assert batch(flat) is flat
     assert not any("…" in name for name in dispatches(flat))
+
+
+@pytest.mark.parametrize("backend", ["reference", "cpu"])
+def test_a_loop_uses_parts_of_what_is_launched_together_around_it(backend: str) -> None:
+    """The dispatches of the loop are launched together too, and their input becomes a part of another buffer."""
+    g = GraphRecorder("around")
+    x, t = g.input("x", u32, 32), g.temporary(u32, 4)
+    first = g.dispatch(REVERSE, x=x[:8])["out"]
+    second = g.dispatch(REVERSE, x=x[16:24])["out"]
+    with g.repeat(3):
+        g.dispatch(REVERSE, x=first[0:2], out=t[0:2])
+        g.dispatch(REVERSE, x=first[2:4], out=t[2:4])
+    g.output("t", t)
+    g.output("second", second)
+    given = np.arange(32, dtype=np.uint32)
+    with compile_graph(g.build(), backend_for(backend)) as run:
+        found = run.run({"x": given})
+    with compile_graph(g.build(), backend_for(backend), fusion=False) as run:
+        expected = run.run({"x": given})
+    assert {name: y.tolist() for name, y in found.items()} == {name: y.tolist() for name, y in expected.items()}
+    assert found["second"].tolist() == given[16:24][::-1].tolist()

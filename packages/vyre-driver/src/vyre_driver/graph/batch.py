@@ -248,7 +248,8 @@ class _Batching:
         except InvalidProgram:
             raise _NoCommonMemory(group.name) from None
         config = DispatchConfig(grid_override=(x * len(group.members), y, z))
-        ranges = tuple([(name, group.ranges[name]) for name, _ in first.ranges])
+        # Groups of a loop are placed before those around it, which may have made their buffers parts of others.
+        ranges = tuple([(name, relocated_range(group.ranges[name], self._parts)) for name, _ in first.ranges])
         return DispatchNode(group.name, program, ranges, config, first.origin)
 
 
