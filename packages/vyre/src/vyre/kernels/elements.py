@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from vyre.kernels.aggregates import COMPONENTS, StructType, StructValue, Variables, Vector, VectorType
-from vyre.kernels.reader import Reader, kind_of
+from vyre.kernels.reader import NodeReader, kind_of
 from vyre.kernels.values import ElementPart, KernelArray, NumberChoice, is_runtime
 from vyre_foundation.build import Value
 from vyre_foundation.dtype import DType, bool_, u32
@@ -19,7 +19,7 @@ from vyre_foundation.ir.buffer import Memory
 from vyre_foundation.ir.expr import Id, IdKind
 
 
-class ElementReader(Reader):
+class ElementReader(NodeReader):
     """Reads subscripts and attributes."""
 
     def _part_of(self, node: ast.expr) -> Any:

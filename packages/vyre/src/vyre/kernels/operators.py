@@ -10,7 +10,7 @@ from typing import Any, NoReturn, TypeGuard
 
 import vyre_math
 from vyre.kernels.aggregates import Vector, assemble, disassemble
-from vyre.kernels.reader import Reader, kind_of
+from vyre.kernels.reader import NodeReader, kind_of
 from vyre.kernels.values import KernelArray, NumberChoice, fits, is_runtime, public_name
 from vyre_foundation.build import Value, constant, select
 from vyre_foundation.build.arguments import number
@@ -59,7 +59,7 @@ MAX_POWER = 64
 """The greatest exponent of an integer power that is written as products."""
 
 
-class OperatorReader(Reader):
+class OperatorReader(NodeReader):
     """Reads arithmetic, comparisons, `and`, `or` and conditional expressions."""
 
     def unify(self, operands: Sequence[Any], node: ast.AST) -> list[Value]:

@@ -68,7 +68,7 @@ class VariableNeeded(Exception):
         self.block, self.key, self.types = block, (block, name), (structure, dtypes)
 
 
-class Reader:
+class NodeReader:
     """Reads expressions, one method for each kind of node. Operators and elements are in classes of their own."""
 
     def __init__(self, builder: ProgramBuilder, frame: Frame, shape: tuple[int | Value, ...], known: Hints) -> None:
