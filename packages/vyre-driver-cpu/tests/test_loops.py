@@ -1,11 +1,12 @@
 """Which loops are unrolled."""
 
+import sys
 from contextlib import ExitStack
 
 import pytest
 
 from vyre_driver import DispatchConfig
-from vyre_driver_cpu.ahead import assembly_ahead
+from vyre_driver_cpu.ahead import assembly_ahead, source_ahead
 from vyre_driver_cpu.loops import is_better_unrolled
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
@@ -85,3 +86,32 @@ def test_a_jump_of_an_inner_loop_does_not_keep_the_outer_one() -> None:
             value.set(value * 3)
         out[0] = value
     assert list(map(is_better_unrolled, p.build().of(For))) == [True, False]
+
+
+def calls_to_print(assignments: int) -> int:
+    """How many functions are called until a program with so many assignments is LLVM IR."""
+    with program("assignments", workgroup_size=64) as p:
+        x = p.read("x", u32)
+        out = p.write("out", u32, like=x)
+        value = p.var(x[p.global_id(0)])
+        for number in range(assignments):
+            value.set((value ^ number) * 7)
+        out[p.global_id(0)] = value
+    made, calls = p.build(), 0
+
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        source_ahead("host", made, DispatchConfig(grid_override=(4, 1, 1)))
+    finally:
+        sys.setprofile(before)
+    return calls
+
+
+def test_work_grows_with_the_number_of_assignments_and_not_with_its_square() -> None:
+    calls_to_print(10)
+    assert calls_to_print(800) < 6 * calls_to_print(200)

@@ -54,7 +54,8 @@ def _looks_up(loop: For, lanes: VectorLanes) -> bool:
         return False
     if any(s.is_parallel or lanes.varies(s.start) or lanes.varies(s.stop) for s in inner):
         return False
-    if any(isinstance(s, Assign) and s.name not in declared_locals(loop.body) for s in stmts):
+    own = declared_locals(loop.body)
+    if any(isinstance(s, Assign) and s.name not in own for s in stmts):
         return False
     nodes = postorder(e for s in inner for t in statements(s.body) for e in expressions(t))
     read = {n.buffer for n in postorder(e for s in stmts for e in expressions(s)) if isinstance(n, Load)}
