@@ -33,6 +33,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -75,6 +76,12 @@ from vyre_foundation.dtype import f32, f64
 SHORT_BYTES = 1 << 14
 """Rows of at most this size are transformed by one launch if their length is a power of two: two arrays of it are all
 the memory of a workgroup that a program may have (V012)."""
+MOST_NUMBERS = MOST // 8
+_Types = tuple[np.dtype[Any], np.dtype[Any]]
+_SINGLE: _Types = np.dtype(np.complex64), np.dtype(np.float32)
+_DOUBLE: _Types = np.dtype(np.complex128), np.dtype(np.float64)
+_TYPES: dict[np.dtype[Any], _Types] = {**dict.fromkeys(_SINGLE, _SINGLE), **dict.fromkeys(_DOUBLE, _DOUBLE)}
+"""The types of NumPy that are transformed, with those of the numbers and of their parts."""
 FIX = "name an axis of the array; to transform another number of elements, cut or pad it"
 
 
@@ -159,7 +166,9 @@ def irfft(x: object, /, n: int | None = None, axis: int = -1, *, backend: Backen
         got = "0" if n is not None else "0, for 1 element"
         raise InvalidInput("n", needed="1 or more", got=got, fix="pass the length of the result")
     rows = math.prod(others)
-    _require_few(length * rows, f"{length} in each of {rows} rows", "n")
+    if length * rows >= MOST_NUMBERS:
+        needed, got = f"fewer than {MOST_NUMBERS} numbers", f"{length} in each of {rows} rows"
+        raise InvalidInput("n", needed=needed, got=got, fix="pass a shorter length, or part of the array")
     found = _run(_record_real_inverse, type_of(parts), rows, (length, known), _numbers(parts), backend)
     return _real_along(found.reshape(*others, length), which)
 
@@ -169,10 +178,11 @@ def irfft(x: object, /, n: int | None = None, axis: int = -1, *, backend: Backen
 
 def _complex(x: object, axis: int, is_inverse: bool, backend: Backend) -> Array:
     parts, which = _complex_rows(x, axis)
-    *others, length, _ = parts.shape
+    length = parts.shape[-2]
     if length == 1:
         return _complex_along(parts.copy(), which)
-    found = _run(_record_complex, type_of(parts), math.prod(others), (length, is_inverse), _numbers(parts), backend)
+    rows = parts.size // (2 * length)
+    found = _run(_record_complex, type_of(parts), rows, (length, is_inverse), _numbers(parts), backend)
     return _complex_along(found.reshape(parts.shape), which)
 
 
@@ -183,13 +193,14 @@ def _complex_rows(x: object, axis: int) -> tuple[Array, int]:
     """
     array = array_of(x)
     if isinstance(array, np.ndarray):
-        if array.dtype not in (np.complex64, np.complex128, np.float32, np.float64):
+        types = _TYPES.get(array.dtype)
+        if types is None:
             fix = "convert it with .astype(…)"
             raise InvalidInput("x", needed="complex numbers, or floats of 32 or 64 bits", got=f"{array.dtype}", fix=fix)
+        of_number, of_part = types
         which = axis_of(axis, array.ndim, fix=FIX)
-        is_single = array.dtype in (np.complex64, np.float32)
-        rows = axis_last(array.astype(np.complex64 if is_single else np.complex128, copy=False), which)
-        parts = rows.view(np.float32 if is_single else np.float64).reshape(*rows.shape, 2)
+        rows = axis_last(array.astype(of_number, copy=False), which)
+        parts = rows.view(of_part).reshape(*rows.shape, 2)
     else:
         if array.ndim < 2 or array.shape[-1] != 2 or array.dtype not in (f32, f64):
             fix = "put the real and the imaginary part on the last axis"
@@ -215,22 +226,19 @@ def _real_rows(x: object, axis: int) -> tuple[Array, int]:
 
 
 def _require_rows(length: int, numbers: int, array: Array) -> None:
-    if not length:
-        needed, got = "1 element or more on the axis", f"the shape {array.shape}"
-        raise InvalidInput("x", needed=needed, got=got, fix="pass another axis, or part of the array")
-    _require_few(numbers, f"the shape {array.shape}")
-
-
-def _require_few(numbers: int, got: str, name: str = "x") -> None:
-    if numbers >= MOST // 8:
-        raise InvalidInput(name, needed=f"fewer than {MOST // 8} numbers", got=got, fix="pass part of the array")
+    if length and numbers < MOST_NUMBERS:
+        return
+    needed = f"1 element or more on the axis, and fewer than {MOST_NUMBERS} numbers"
+    raise InvalidInput(
+        "x", needed=needed, got=f"the shape {array.shape}", fix="pass another axis, or part of the array"
+    )
 
 
 def _complex_along(parts: Array, axis: int) -> Array:
     """Complex numbers of the host, or parts of those of a device, with the rows where they are in an array."""
     if isinstance(parts, np.ndarray):
-        kind = np.complex64 if parts.dtype == np.float32 else np.complex128
-        return axis_back(np.ascontiguousarray(parts).view(kind)[..., 0], axis)
+        of_number, _ = _TYPES[parts.dtype]
+        return axis_back(np.ascontiguousarray(parts).view(of_number).reshape(parts.shape[:-1]), axis)
     last = parts.ndim - 2
     return contiguous(parts.transpose(*range(axis), last, *range(axis, last), last + 1)) if axis != last else parts
 
@@ -248,11 +256,11 @@ def _run(make: Callable[..., None], dtype: DType, rows: int, lengths: tuple[int,
 
 def _numbers(parts: Array) -> Array:
     """The parts as the elements of buffers for numbers."""
-    flat, memory = parts.reshape(-1), memory_of(type_of(parts))
+    flat, memory = parts.reshape(-1), memory_of(type_of(parts)).numpy
     try:
-        return flat.view(memory.numpy)
+        return flat.view(memory)
     except InvalidInput:  # a view of an array of a device may begin inside of an element
-        return flat.copy().view(memory.numpy)
+        return flat.copy().view(memory)
 
 
 # ── graphs ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -292,17 +300,17 @@ def _record_real_inverse(graph: Recorder, dtype: DType, rows: int, length: int, 
 
 def _record_rows(graph: Recorder, x: Range, dtype: DType, rows: int, length: int, *, is_inverse: bool) -> Range:
     """The transforms of rows."""
+    if length == 1:
+        return x
+    if length & (length - 1) == 0 and 2 * length * dtype.size <= SHORT_BYTES:
+        number = max(1, GROUP // lanes_of(length)) if rows > 1 else 1
+        given = {"x": x, "roots": constants(graph, root_table, length, dtype)}
+        made = short(dtype, length, number, is_inverse)
+        return graph.dispatch(made, given, config=with_grid(-(-rows // number)))["y"]
     passes = passes_of(length)
     if passes is None:
         return _record_convolution(graph, x, dtype, rows, length, is_inverse=is_inverse)
-    if not passes:
-        return x
-    roots = constants(graph, root_table, length, dtype)
-    if length & (length - 1) == 0 and 2 * length * dtype.size <= SHORT_BYTES:
-        number = max(1, GROUP // lanes_of(length)) if rows > 1 else 1
-        made = short(dtype, length, number, is_inverse)
-        return graph.dispatch(made, {"x": x, "roots": roots}, config=with_grid(-(-rows // number)))["y"]
-    stride = 1
+    roots, stride = constants(graph, root_table, length, dtype), 1
     for number, radices in enumerate(passes, 1):
         step = length // math.prod(radices)
         is_divided = is_inverse and number == len(passes)
