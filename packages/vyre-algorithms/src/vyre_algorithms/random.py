@@ -10,16 +10,29 @@ from math import pi, prod
 import numpy as np
 
 from vyre_algorithms.arguments import Array, Backend, as_dtype, count
-from vyre_algorithms.launches import launch, slots_beside, zeros_beside
+from vyre_algorithms.launches import launch, runs_loops, slots_beside, zeros_beside
 from vyre_algorithms.move import gather, with_axes
 from vyre_algorithms.sorts import argsort, by_digits
 from vyre_driver.errors import InvalidInput
-from vyre_foundation import DType, LengthOf, Program, ProgramBuilder, Value, constant, program, select, u32
+from vyre_foundation import (
+    Array as Buffer,
+    DType,
+    LengthOf,
+    Program,
+    ProgramBuilder,
+    Value,
+    constant,
+    program,
+    select,
+    u32,
+)
 from vyre_foundation.dtype import bool_, f32, f64, i64, u64
 from vyre_foundation.functions import eq, mul_high, ne, rotl, sqrt
 from vyre_math import cos, log, sin
 
 GROUP = 64
+LISTED = 16
+"""Numbers for each one of a sample, at most, that one invocation lists, where a worker runs one after the other."""
 PHILOX_FACTORS, PHILOX_STEPS = (0xD2511F53, 0xCD9E8D57), (0x9E3779B9, 0xBB67AE85)
 THREEFRY_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 THREEFRY_PARITY = 0x1BD11BDA
@@ -166,6 +179,9 @@ def sample(size: int, k: int, key: int, *, backend: Backend = None) -> Array:
     words = _made(PHILOX, key, 2 * number, 0, backend).view(np.uint64)
     if not number:
         return words.astype(np.int64)
+    if size <= LISTED * (number + GROUP) and runs_loops([words], backend):
+        given = {"words": words, "slots": slots_beside(words, size)}
+        return launch(_listed(), given, 1, backend)["numbers"]
     grid = -(-number // GROUP)
     given = {"words": words, "size": np.array([size], np.uint32)}
     places = launch(_places(), given, grid, backend)["places"]
@@ -244,8 +260,28 @@ def _program(generator: Generator) -> Program:
     return p.build()
 
 
-# A sample keeps no list of all numbers. The number that an exchange puts first is the one that the last exchange of the
-# same place has put there; that was at the place of its own, where an earlier exchange may have put it; and so on.
+@lru_cache(maxsize=1)
+def _listed() -> Program:
+    """A sample by one invocation, which has the list of all numbers."""
+    with program("sample_of_list", 1) as p:
+        words, slots = p.read("words", u64), p.read("slots", bool_)
+        there, numbers = p.scratch("there", u32, LengthOf("slots")), p.write("numbers", i64, like=words)
+        with p.range(slots.length) as i:
+            there[i] = i
+        with p.range(words.length) as i:
+            place = _exchanged(p, i, words, slots.length)
+            numbers[i] = there[place].cast(i64)
+            there[place] = there[i]
+    return p.build()
+
+
+def _exchanged(p: ProgramBuilder, i: Value, words: Buffer, size: Value) -> Value:
+    """The place that an exchange is with."""
+    return p.let(i + mul_high(words[i], (size - i).cast(u64)).cast(u32))
+
+
+# Other samples keep no list of all numbers. The number that an exchange puts first is the one that the last exchange of
+# the same place has put there; that was at the place of its own, where an earlier one may have put it; and so on.
 
 
 @lru_cache(maxsize=1)
@@ -255,7 +291,7 @@ def _places() -> Program:
         words, size = p.read("words", u64), p.uniform("size", u32, 1)
         places = p.write("places", u32, like=words)
         i = p.global_id(0)
-        places[i] = i + mul_high(words[i], (size[0] - i).cast(u64)).cast(u32)
+        places[i] = _exchanged(p, i, words, size[0])
     return p.build()
 
 
