@@ -140,6 +140,24 @@ def test_a_place_in_the_workgroup_or_an_indirect_grid_needs_no_invocations() -> 
     assert vy.run(p.build(), grid=np.uint32([2, 3, 1]), backend="reference")["out"].tolist() == [1] * 6
 
 
+def test_invocations_do_not_replace_an_indirect_grid() -> None:
+    with vy.program("indirect", workgroup_size=1) as p:
+        grid, out = p.read("grid", vy.u32, 3), p.write("out", vy.u32, 6)
+        p.indirect_dispatch(grid)
+        out[p.global_id(0)] = 1
+    words, made = np.uint32([2, 1, 1]), p.build()
+    said = (
+        r"invocations: got 6, expected none, as .* words of 'grid'.* Fix: pass the grid in 'grid', or .*grid_override"
+    )
+    for run in (vy.run, vy.check):
+        with pytest.raises(vy.VyreError, match=said):
+            run(made, grid=words, invocations=6, backend="reference")
+    with vy.graph("indirect") as g, pytest.raises(vy.VyreError, match=said):
+        g.dispatch(made, {"grid": g.input("words", vy.u32, 3)}, invocations=6)
+    override = vy.DispatchConfig(grid_override=vy.grid_for(made, 6))
+    assert vy.run(made, grid=words, config=override, backend="reference")["out"].tolist() == [1] * 6
+
+
 @pytest.mark.parametrize(
     ("invocations", "grid"), [(100, (7, 1, 1)), ((100,), (7, 1, 1)), ((16, 8, 3), (1, 1, 3)), ((0, 9), (0, 2, 1))]
 )

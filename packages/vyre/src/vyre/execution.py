@@ -21,7 +21,7 @@ from vyre_driver.backend.delegate import innermost
 from vyre_driver.errors import InvalidInput, InvalidLaunch
 from vyre_driver.observe.live import by_profile
 from vyre_driver.plan.axes import given_shapes, shaped_launch
-from vyre_driver.plan.launch import grid_of_invocations, require_x_alone
+from vyre_driver.plan.launch import grid_of_invocations, require_x_alone, with_invocations
 from vyre_driver.plan.programs import HasProgram, program_of
 from vyre_driver.tune.programs import Tuning, tune_program
 from vyre_driver.tune.routing import backend_for_launch
@@ -230,9 +230,7 @@ def launch_of(
     options = DEFAULT_CONFIG if config is None else config
     _require(options, DispatchConfig, "config", "pass vyre.DispatchConfig(timeout=…, …)")
     if invocations is not None:
-        if options.grid_override is not None:
-            raise InvalidLaunch("invocations", needed="invocations or a grid_override", got="both", fix="pass one")
-        options = options.replace(grid_override=grid_for(program, invocations, options))
+        options = with_invocations(program, invocations, options)
     named = {**(inputs or {}), **arrays}
     results: Mapping[str, tuple[int, ...]] = {}
     if program.shapes is not None:

@@ -11,7 +11,7 @@ from typing import Any, Self, SupportsIndex
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig, Extent
 from vyre_driver.backend.typed import array_bytes
-from vyre_driver.errors import InvalidInput, InvalidLaunch
+from vyre_driver.errors import InvalidInput
 from vyre_driver.graph.grids import over_largest_grid
 from vyre_driver.graph.nodes import (
     BufferKind,
@@ -30,7 +30,7 @@ from vyre_driver.graph.nodes import (
 from vyre_driver.graph.ranges import declaration, plan_dispatch
 from vyre_driver.graph.recorded import RecordedRange
 from vyre_driver.plan.axes import ShapedLaunch, given_shapes, missing_input, shaped_launch
-from vyre_driver.plan.launch import grid_of_invocations, require_x_alone
+from vyre_driver.plan.launch import require_x_alone, with_invocations
 from vyre_driver.plan.programs import HasProgram, program_of
 from vyre_foundation.build.caller import caller_outside
 from vyre_foundation.dtype import DType
@@ -185,9 +185,7 @@ class GraphRecorder:
         if not isinstance(options, DispatchConfig):
             raise _unexpected("config", config, "a DispatchConfig")
         if invocations is not None:
-            if options.grid_override is not None:
-                raise InvalidLaunch("invocations", needed="invocations or a grid_override", got="both", fix="pass one")
-            options = options.replace(grid_override=grid_of_invocations(program, invocations, options))
+            options = with_invocations(program, invocations, options)
         if largest_grid is not None:
             options = options.replace(grid_override=largest_grid)
             program = over_largest_grid(program, largest_grid)

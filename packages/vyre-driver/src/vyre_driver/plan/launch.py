@@ -173,6 +173,33 @@ def grid_of_invocations(
     return x, y, z
 
 
+def with_invocations(program: Program, invocations: int | Sequence[int], config: DispatchConfig) -> DispatchConfig:
+    """Give the options of a launch with a number of invocations.
+
+    Args:
+        program: Has the workgroup size.
+        invocations: As for `grid_of_invocations`.
+        config: The options, which state no grid.
+
+    Returns:
+        The options, with the grid.
+
+    Raises:
+        InvalidLaunch: The number of invocations is none, or the grid is stated already, by `config` or by an input.
+    """
+    if config.grid_override is not None:
+        raise InvalidLaunch("invocations", needed="invocations or a grid_override", got="both", fix="pass one")
+    stmt = find_indirect_dispatch(program)
+    if stmt is not None:
+        raise InvalidLaunch(
+            "invocations",
+            needed=f"none, as the program takes its grid from three words of {stmt.buffer.name!r}",
+            got=repr(invocations),
+            fix=f"pass the grid in {stmt.buffer.name!r}, or replace it with DispatchConfig(grid_override=(x, y, z))",
+        )
+    return config.replace(grid_override=grid_of_invocations(program, invocations, config))
+
+
 def _require_axes_of_shape(program: Program, invocations: Sequence[SupportsIndex], sizes: Extent) -> None:
     """Refuse workgroups whose further invocations would each do the work of an element once more."""
     shape = () if program.shapes is None else program.shapes.launch
