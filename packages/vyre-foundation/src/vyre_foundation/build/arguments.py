@@ -175,8 +175,8 @@ def number(given: object) -> bool | int | float | None:
     return given if isinstance(given, (bool, int, float)) else None
 
 
-def table_of(dtype: DType, given: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
-    """Values in `dtype` as literals of the language have them: floats are rounded, integers and bools are kept.
+def elements_of(dtype: DType, given: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
+    """Values in `dtype`: floats are rounded, but no finite one to an infinity; integers and bools are kept.
 
     Raises:
         BuildError: A value does not fit, or `given` is no array of numbers.
@@ -189,26 +189,15 @@ def table_of(dtype: DType, given: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
     if not plain and not (values.dtype.kind == "O" and all(isinstance(v, (int, float)) for v in values.ravel())):
         raise BuildError(f"{name!r} got values of {values.dtype}, expected numbers", fix="pass an array of numbers")
     if dtype.is_float:
-        return _rounded(dtype, values)
-    table = _exact(dtype, values)
-    if table is None:
-        raise _does_not_fit(dtype, name, _first_inexact(dtype, values.ravel()))
-    return table
-
-
-def elements_of(dtype: DType, given: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
-    """Values for the elements of an array: those of `table_of`, but no finite one becomes an infinity.
-
-    Raises:
-        BuildError: A value does not fit, or `given` is no array of numbers.
-    """
-    table = table_of(dtype, given, name)
-    if dtype.is_float and np.isinf(table).any():
-        values = np.asarray(given)
-        is_lost = np.isinf(table) & (np.abs(values) != np.inf)
-        if is_lost.any():
+        table = _rounded(dtype, values)
+        is_infinite = np.isinf(table)
+        if is_infinite.any() and (is_lost := is_infinite & (np.abs(values) != np.inf)).any():
             raise _does_not_fit(dtype, name, values[is_lost][0])
-    return table
+        return table
+    exact = _exact(dtype, values)
+    if exact is None:
+        raise _does_not_fit(dtype, name, _first_inexact(dtype, values.ravel()))
+    return exact
 
 
 def _rounded(dtype: DType, values: npt.NDArray[Any]) -> npt.NDArray[Any]:

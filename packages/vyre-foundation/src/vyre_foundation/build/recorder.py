@@ -244,8 +244,8 @@ class ProgramBuilder:
         Args:
             name: Its name in the text form and in messages.
             dtype: The type of the elements.
-            values: Numbers, of any shape: floats are rounded, integers and bools must fit the type. Of several axes,
-                the buffer takes an index for each, or one that counts elements in order.
+            values: Numbers, of any shape: floats are rounded, but not to infinities; integers and bools must fit the
+                type. Of several axes, the buffer takes an index for each, or one that counts elements in order.
 
         Returns:
             The buffer, which can be loaded from.
@@ -255,7 +255,7 @@ class ProgramBuilder:
             DeclarationError: The declaration contradicts itself.
         """
         name, type_ = arguments.text(name, "the name of a buffer"), arguments.dtype_of(dtype)
-        table = arguments.table_of(type_, values, name)
+        table = arguments.elements_of(type_, values, name)
         axes = table.shape or (1,)
         return self._declare(
             name, type_, Access.READ, Memory.CONSTANT, table.size, None, data=table.tobytes(), axes=axes

@@ -8,6 +8,7 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable, Sequence
+from math import isinf
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
 
 import numpy as np
@@ -17,7 +18,7 @@ from vyre_foundation.build import arguments
 from vyre_foundation.build.caller import caller
 from vyre_foundation.build.rebinding import BLOCKS, OpenBlock, refuse_accumulation, refuse_use_behind
 from vyre_foundation.dtype import DType, bool_, u32
-from vyre_foundation.errors import BuildError, TypeMismatch
+from vyre_foundation.errors import BuildError, LiteralOutOfRange, TypeMismatch
 from vyre_foundation.ir.expr import Apply, Bitcast, Cast, Expr, Select as SelectExpr, literal
 from vyre_foundation.ir.origin import Origin
 from vyre_foundation.ops import Op, arithmetic, bitwise, compare
@@ -37,7 +38,7 @@ def _infix(op: Op) -> Callable[[Operators, Operand], Value]:
         first = self.expr
         if other.__class__ is Value:
             second = other.expr
-        elif other.__class__ is int:
+        elif other.__class__ is int and not first.dtype.is_float:
             second = literal(first.dtype, other)
         else:
             second = operand(other, first.dtype)
@@ -311,7 +312,7 @@ def constant(dtype: DTypeLike, value: Number) -> Value:
 
     Args:
         dtype: The type.
-        value: A number: floats are rounded to nearest, integers must fit.
+        value: A number: floats are rounded to nearest, but not to an infinity, integers must fit.
 
     Returns:
         The literal.
@@ -397,7 +398,7 @@ def common_dtype(operands: Sequence[Operand]) -> DType:
 
 def operand(x: Operand, dtype: DType | None) -> Expr:
     """`x` as an expression; a number becomes a literal of `dtype`."""
-    if dtype is not None and x.__class__ is int:
+    if x.__class__ is int and dtype is not None and not dtype.is_float:
         return literal(dtype, x)
     if isinstance(x, Operators):
         found = x.expr
@@ -408,7 +409,11 @@ def operand(x: Operand, dtype: DType | None) -> Expr:
     number = _number(x)
     if dtype is None:
         raise BuildError(f"{number!r} has no type here", fix="pass a dtype, or constant(dtype, number)")
-    return literal(dtype, number)
+    found = literal(dtype, number)
+    if dtype.is_float and isinf(found.value) and not (isinstance(number, float) and isinf(number)):
+        fix = "use a type that holds it, or write float('inf')"
+        raise LiteralOutOfRange(f"{arguments.shown(number)} is not a value of {dtype}", fix=fix)
+    return found
 
 
 def _number(x: object) -> Number:

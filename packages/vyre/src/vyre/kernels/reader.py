@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -30,7 +29,6 @@ from vyre_foundation.build import Mutable, ProgramBuilder, Value, constant
 from vyre_foundation.build.arguments import number, shown
 from vyre_foundation.dtype import DType, bool_
 from vyre_foundation.errors import VyreError
-from vyre_foundation.ir.expr import Literal
 
 _CONVERSIONS: Mapping[int, Callable[[object], object]] = {ord("s"): str, ord("r"): repr, ord("a"): ascii}
 _OF_ARRAYS = ("sum", "min", "max", "any", "all")
@@ -171,12 +169,7 @@ class NodeReader:
     def literal(self, x: Number, dtype: DType, node: ast.AST) -> Value:
         """A number as a value of a type, which must hold it: a float is rounded, but not to an infinity."""
         with self.at(node):
-            found = constant(dtype, x)
-        is_infinite = isinstance(found.expr, Literal) and math.isinf(found.expr.value)
-        if is_infinite and not (isinstance(x, float) and math.isinf(x)):
-            fix = "use a type that holds it, or write float('inf')"
-            self.refuse(node, f"{shown(x)} is not a value of {dtype}", fix)
-        return found
+            return constant(dtype, x)
 
     # ── conditions ───────────────────────────────────────────────────────────────────────────────────────────────────
 
