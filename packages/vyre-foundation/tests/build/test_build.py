@@ -560,10 +560,11 @@ def test_errors_come_through_blocks(p: ProgramBuilder) -> None:
 def test_building_twice_gives_equal_programs(p: ProgramBuilder) -> None:
     out = p.write("out", u32, 4)
     out[0] = 1
-    first = p.build()
-    assert p.build() == first
+    so_far = p.build_unchecked()
+    assert p.build_unchecked() == so_far
     out[1] = 2
-    assert p.build() != first
+    first = p.build()
+    assert p.build() == first != so_far
 
 
 @pytest.mark.parametrize(("dtype", "number"), [
@@ -624,6 +625,53 @@ def test_large_programs_are_built_in_linear_time(
         return instructions(p.build_unchecked)
 
     assert build(2000) < 4.4 * build(500)
+
+
+@pytest.mark.parametrize("is_built", [False, True], ids=["with", "build"])
+def test_a_finished_builder_records_no_more(is_built: bool) -> None:
+    p = program("done", 8)
+    x, out = p.read("x", u32), p.read_write("out", u32, 8)
+    v = p.var(x[0])
+    v.set(1)
+    out[0] = v
+    if is_built:
+        before, ended = p.build(), r"build\(\) has given it"
+    else:
+        with p:
+            pass
+        before, ended = p.build_unchecked(), "its `with` block has ended"
+
+    def branch() -> None:
+        with p.if_(x[0] == 1):
+            pass
+
+    uses: list[Callable[[], object]] = [
+        lambda: v.set(77),
+        lambda: v + 1,
+        lambda: out.__setitem__(1, 3),
+        lambda: out[0],
+        lambda: out.atomic_add(0, 1),
+        lambda: p.let(x[0]),
+        lambda: p.var(x[0]),
+        lambda: p.read("y", u32),
+        p.barrier,
+        branch,
+    ]
+    for use in uses:
+        with pytest.raises(BuildError, match=rf"program 'done' records no more: {ended}\. Fix: record within"):
+            use()
+    assert p.build_unchecked() == before
+
+
+def test_a_program_that_was_refused_can_be_mended() -> None:
+    p = program("mended", 8)
+    out = p.write("out", u32, 8)
+    v = p.var(1, u32)
+    out[0] = v
+    with pytest.raises(BuildError, match="never set"):
+        p.build()
+    v.set(2)
+    p.build()
 
 
 @pytest.mark.parametrize("use", [validate, encode, print_program], ids=lambda use: use.__name__)

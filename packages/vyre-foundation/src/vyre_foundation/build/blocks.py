@@ -52,6 +52,7 @@ class Block(AbstractContextManager[T_co, None]):
     def __enter__(self) -> T_co:
         if self not in self._builder._unopened:
             raise BuildError(f"the block of {self.word} is opened twice", fix=f"call {self.word} for each block")
+        self._builder._require_open()
         self._builder._unopened.remove(self)
         given = self._given()
         self._builder._bodies.append([])

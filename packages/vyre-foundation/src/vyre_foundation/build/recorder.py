@@ -85,6 +85,9 @@ class ProgramBuilder:
         self._unopened: list[Block[object]] = []
         self._names: set[str] = set()
         self._fresh_counts: dict[str, int] = {}
+        self._ended: str | None = None
+        """What has ended the recording."""
+        self._has_empty_branch = False
         self._chain: BranchChain | None = None
         """The branches of the last `elif_` block."""
         self._bodies: list[list[Stmt]] = [[]]
@@ -100,6 +103,7 @@ class ProgramBuilder:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._ended = "its `with` block has ended"
         if kind is None and len(self._bodies) != 1:
             raise BuildError("a block is still open at the end of the program", fix="leave every `with p.if_(…)` block")
 
@@ -739,7 +743,7 @@ class ProgramBuilder:
     # ── the result ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     def build(self) -> Program:
-        """Give the program, validated.
+        """Give the program, validated. The builder records nothing from then on.
 
         Returns:
             The program, which is immutable.
@@ -751,6 +755,7 @@ class ProgramBuilder:
         self._refuse_without_effect()
         result = self.build_unchecked()
         result.validate()
+        self._ended = self._ended or "build() has given it"
         return result
 
     def build_unchecked(self) -> Program:
@@ -818,6 +823,7 @@ class ProgramBuilder:
         data: bytes | None = None,
         axes: tuple[AxisLength, ...] | None = None,
     ) -> Array:
+        self._require_open()
         name = arguments.text(name, "the name of a buffer")
         refuse_reserved(name)
         if count is not None and like is not None:
@@ -877,7 +883,14 @@ class ProgramBuilder:
         fresh = self._fresh(arguments.text(name, "a name"))
         return fresh, operand(value, type_)
 
+    def _require_open(self) -> None:
+        if self._ended is not None:
+            fix = "record within the `with` block and before build(), or begin another program"
+            raise BuildError(f"program {self.name!r} records no more: {self._ended}", fix=fix)
+
     def _emit(self, stmt: Stmt) -> None:
+        if self._ended is not None:
+            self._require_open()
         self._bodies[-1].append(stmt)
         self._lines[-1].append(self.line or caller())
 
