@@ -33,6 +33,8 @@ from vyre_foundation.dtype import DTYPES, DType, bf16, bool_, f16, f32, f64, i8,
 from vyre_foundation.ir import Apply, Cast, Expr, Literal
 from vyre_foundation.ops import OPS
 
+Uses = list[Callable[[], object]]
+
 
 def text(p: ProgramBuilder) -> str:
     """The statements of the program so far."""
@@ -573,7 +575,7 @@ def test_building_twice_gives_equal_programs(p: ProgramBuilder) -> None:
 def test_a_finite_number_does_not_become_an_infinity(p: ProgramBuilder, dtype: DType, number: Any) -> None:
     x, out = p.read("x", dtype), p.read_write("out", dtype, 4)
     v = p.var(x[0])
-    uses: list[Callable[[], object]] = [
+    uses: Uses = [
         lambda: x[0] * number,
         lambda: number * x[0],
         lambda: x[0] < number,
@@ -627,6 +629,86 @@ def test_large_programs_are_built_in_linear_time(
     assert build(2000) < 4.4 * build(500)
 
 
+def foreign() -> dict[str, Any]:
+    """What reads something of program a."""
+    a = program("a", 8)
+    x, own = a.read("x", u32), a.private("own", u32, 4)
+    v, old = a.var(x[0]), a.let(x[0] * 100)
+    with a.range(3) as k:
+        pass
+    return {
+        "local": old,
+        "sum": old + 1,
+        "reflected": 1 + old,
+        "of both": a.global_id(0) * old,
+        "negative": -old,
+        "cast": old.cast(f32).cast(u32),
+        "typed": u32(old),
+        "bits": old.bitcast(i32).bitcast(u32),
+        "chosen": select(old == 1, constant(u32, 1), constant(u32, 2)),
+        "op": apply("max", old, 1),
+        "load": x[a.global_id(0)],
+        "element": own[0],
+        "length": x.length,
+        "counter": k,
+        "variable": v,
+        "scalar": a.scalar("n", u32),
+        "shape": a.read("s", u32, shape=("h", "w")).shape[0],
+    }
+
+
+@pytest.mark.parametrize("name", foreign())
+def test_a_value_of_another_program_is_refused(name: str) -> None:
+    given = foreign()[name]
+    b = program("b", 8)
+    x, out = b.read("x", u32), b.read_write("out", u32, 8)
+    v, new = b.var(x[0]), b.let(x[0] + 1)
+    flag = given == 1
+    uses: Uses = [
+        lambda: out.__setitem__(0, given),
+        lambda: out.__setitem__(given, 1),
+        lambda: x[given],
+        lambda: out.atomic_add(0, given),
+        lambda: out.atomic_compare_exchange(0, given, 1),
+        lambda: v.set(given),
+        lambda: v + given,
+        lambda: new + given,
+        lambda: given < new,
+        lambda: apply("max", new, given),
+        lambda: select(new == 1, given, 1),
+        lambda: select(flag, new, 1),
+        lambda: b.let(given),
+        lambda: b.var(given),
+        lambda: b.if_(flag),
+        lambda: b.elif_(flag),
+        lambda: b.range(given),
+        lambda: b.range(new, given),
+        lambda: b.trap(given, "t"),
+        lambda: b.subgroup("reduce_add", given),
+    ]
+    before = str(b.build_unchecked())
+    for use in uses:
+        with pytest.raises(BuildError, match=r"got a value of another program, '.', in program '.'\. Fix: make it in"):
+            use()
+    assert str(b.build_unchecked()).count("\n") <= before.count("\n") + 1  # `v +` reads v
+
+
+def test_a_buffer_of_another_program_is_refused() -> None:
+    x, b = program("a", 8).read("x", u32, 3), program("b", 8)
+    for use in (lambda: b.write("out", u32, like=x), lambda: b.indirect_dispatch(x)):
+        with pytest.raises(BuildError, match=r"got the buffer 'x' of another program, 'a', in program 'b'\. Fix: "):
+            use()
+
+
+def test_values_without_a_program_are_values_of_any() -> None:
+    a, b = program("a", 8), program("b", 8)
+    shared = a.global_id(0) * 2 + constant(u32, 1)
+    for p in (a, b):
+        x, out = p.read("x", u32), p.write("out", u32, 8)
+        out[shared] = x[shared] + shared
+        p.build()
+
+
 @pytest.mark.parametrize("is_built", [False, True], ids=["with", "build"])
 def test_a_finished_builder_records_no_more(is_built: bool) -> None:
     p = program("done", 8)
@@ -645,7 +727,7 @@ def test_a_finished_builder_records_no_more(is_built: bool) -> None:
         with p.if_(x[0] == 1):
             pass
 
-    uses: list[Callable[[], object]] = [
+    uses: Uses = [
         lambda: v.set(77),
         lambda: v + 1,
         lambda: out.__setitem__(1, 3),

@@ -9,7 +9,17 @@ import math
 from collections.abc import Sequence
 from typing import TypeVar, overload
 
-from vyre_foundation.build.values import Number, Operand, Value, apply, common_dtype, constant, operand, select
+from vyre_foundation.build.values import (
+    Number,
+    Operand,
+    Value,
+    apply,
+    builder_of,
+    common_dtype,
+    constant,
+    operand,
+    select,
+)
 from vyre_foundation.dtype import bool_
 from vyre_foundation.errors import TypeMismatch
 
@@ -29,7 +39,7 @@ def _values(name: str, operands: Sequence[Operand], kind: str = "") -> list[Valu
         if kind == "integer" and dtype.is_float:
             fix = f"write {_OF_FLOATS[name]}, where each operation is rounded"
         raise TypeMismatch(message, fix=fix)
-    return [Value(operand(x, dtype)) for x in operands]
+    return [Value(operand(x, dtype), builder_of(x)) for x in operands]
 
 
 @overload

@@ -42,6 +42,8 @@ class Mutable(Operators):
 
     __slots__ = ("_builder", "_is_set", "_local")
 
+    _builder: ProgramBuilder
+
     def __init__(self, builder: ProgramBuilder, local: Local) -> None:
         self._builder, self._local = builder, local
         self._is_set = False
@@ -78,7 +80,7 @@ class Mutable(Operators):
             LiteralOutOfRange: The type cannot hold the number.
             BuildError: The operand is no value.
         """
-        self._builder._emit(Assign(self._local.name, operand(value, self._local.dtype)))
+        self._builder._emit(Assign(self._local.name, operand(value, self._local.dtype, self._builder)))
         self._is_set = True
 
     __iadd__ = _assigned(operator.add)
@@ -136,7 +138,7 @@ class Array:
     @property
     def length(self) -> Value:
         """The number of elements in this launch, u32."""
-        return Value(Length(self.decl))
+        return Value(Length(self.decl), self._builder)
 
     @property
     def shape(self) -> tuple[AxisLength, ...]:
@@ -173,14 +175,14 @@ class Array:
             raise BuildError(f"{self.decl.name!r} is write-only", fix="declare it with p.read_write(…)")
         place, inside = self._place(index)
         load = Load(self.decl, place)
-        element = self._builder._bind(load) if access.writes else Value(load)
+        element = self._builder._bind(load) if access.writes else Value(load, self._builder)
         return element if inside is None else select(inside, element, constant(self.dtype, 0))
 
     def __setitem__(self, index: Index, value: Operand) -> None:
         if not self.decl.access.writes:
             raise BuildError(f"{self.decl.name!r} is read-only", fix="declare it with p.write(…) or p.read_write(…)")
         place, inside = self._place(index)
-        stored = operand(value, self.dtype)
+        stored = operand(value, self.dtype, self._builder)
         if inside is None:
             self._builder._emit(Store(self.decl, place, stored))
         else:
@@ -196,11 +198,11 @@ class Array:
         if len(parts) != self.ndim and not (len(parts) == 1 and self._takes_linear):
             raise self._refuse_indices(len(parts))
         if len(parts) == 1:
-            return index_of(parts[0], self.decl.name), None
+            return index_of(parts[0], self.decl.name, self._builder), None
         inside: Value | None = None
         linear: Value | None = None
         for length, part in zip(self.shape, parts, strict=True):
-            place, is_inside = _on_axis(Value(index_of(part, self.decl.name)), length)
+            place, is_inside = _on_axis(Value(index_of(part, self.decl.name, self._builder)), length)
             linear = place if linear is None else linear * length + place
             if is_inside is not None:
                 inside = is_inside if inside is None else inside & is_inside
@@ -246,15 +248,15 @@ class Array:
 
     def atomic_compare_exchange(self, index: Index, expected: Operand, value: Operand) -> Value:
         """Replace an element by `value` where it equals `expected`."""
-        return self._atomic(AtomicOp.COMPARE_EXCHANGE, index, value, operand(expected, self.dtype))
+        return self._atomic(AtomicOp.COMPARE_EXCHANGE, index, value, operand(expected, self.dtype, self._builder))
 
     def _atomic(self, op: AtomicOp, index: Index, value: Operand, expected: Expr | None = None) -> Value:
         place, inside = self._place(index)
         if inside is not None:  # an index beyond any length, for which an atomic does nothing
             place = select(inside, Value(place), u32.highest).expr
         name = self._builder._fresh("old")
-        self._builder._emit(Atomic(op, self.decl, place, operand(value, self.dtype), expected, name))
-        return Value(Local(name, self.dtype))
+        self._builder._emit(Atomic(op, self.decl, place, operand(value, self.dtype, self._builder), expected, name))
+        return Value(Local(name, self.dtype), self._builder)
 
 
 def _on_axis(index: Value, length: AxisLength) -> tuple[Value, Value | None]:

@@ -22,7 +22,7 @@ from vyre_foundation.build.branches import BranchChain
 from vyre_foundation.build.caller import caller
 from vyre_foundation.build.memory import Array, AxisLength, Mutable
 from vyre_foundation.build.tidy import adjacent_lets, drop_unused_results, inline
-from vyre_foundation.build.values import Operand, Value, operand
+from vyre_foundation.build.values import Operand, Value, operand, refuse_foreign
 from vyre_foundation.dtype import bool_, u32
 from vyre_foundation.errors import BuildError
 from vyre_foundation.ir.buffer import Access, Buffer, Count, LengthOf, Memory
@@ -466,7 +466,7 @@ class ProgramBuilder:
         """
         fresh, expr = self._local(value, dtype, name)
         self._emit(Let(fresh, expr))
-        return Value(Local(fresh, expr.dtype))
+        return Value(Local(fresh, expr.dtype), self)
 
     def var(self, value: Operand, dtype: DTypeLike | None = None, name: str = "v") -> Mutable:
         """Make a mutable local. `build` refuses one that is never set: use `let` for what does not change.
@@ -502,7 +502,7 @@ class ProgramBuilder:
             TypeMismatch: The condition is no bool.
             BuildError: The condition is no value.
         """
-        test = operand(condition, bool_)
+        test = operand(condition, bool_, self)
         return Block(self, "p.if_(…)", lambda body: If(test, body), _nothing)
 
     def elif_(self, condition: Operand) -> Block[None]:
@@ -520,7 +520,7 @@ class ProgramBuilder:
             TypeMismatch: The condition is no bool.
             BuildError: No `if_` or `elif_` block stands right before, or it has an `else_` block already.
         """
-        test = operand(condition, bool_)
+        test = operand(condition, bool_, self)
         body = self._bodies[-1]
         reads = 0
         while reads < len(body) and isinstance(body[-1 - reads], Let):
@@ -600,7 +600,7 @@ class ProgramBuilder:
                 self.break_()
                 return
             if holds is not True:
-                with self.if_(Value(Apply(NOT, operand(holds, bool_)))):
+                with self.if_(Value(Apply(NOT, operand(holds, bool_, self)))):
                     self.break_()
             with self.if_(Value(counter) == most):
                 self.trap(most, text)
@@ -640,14 +640,14 @@ class ProgramBuilder:
         first, last = (0, start) if stop is None else (start, stop)
         known = [x.dtype for x in (first, last) if isinstance(x, (Value, Mutable))]
         type_ = arguments.optional_dtype(dtype) or (known[0] if known else u32)
-        low, high = operand(first, type_), operand(last, type_)
+        low, high = operand(first, type_, self), operand(last, type_, self)
         by = arguments.step_of(step)
         counter = Local(self._fresh(arguments.text(name, "a name")), type_)
         return Block(
             self,
             "p.range(…)",
             lambda body: For(counter.name, low, high, by, body),
-            lambda: Value(counter),
+            lambda: Value(counter, self),
             is_loop=True,
         )
 
@@ -703,7 +703,7 @@ class ProgramBuilder:
             BuildError: The code is no value, or the tag is no text.
             TypeMismatch: The code is of another type.
         """
-        self._emit(Trap(operand(code, u32), arguments.text(tag, "the tag of a trap")))
+        self._emit(Trap(operand(code, u32, self), arguments.text(tag, "the tag of a trap")))
 
     def subgroup(self, op: SubgroupOp | str, value: Operand, lane: Operand | None = None) -> Value:
         """Compute a collective over the subgroup, which all its invocations must reach.
@@ -722,10 +722,10 @@ class ProgramBuilder:
         """
         chosen = arguments.subgroup_op(op)
         of_bools = chosen in (SubgroupOp.BALLOT, SubgroupOp.ANY, SubgroupOp.ALL)
-        expr = operand(value, bool_ if of_bools else None)
+        expr = operand(value, bool_ if of_bools else None, self)
         name = self._fresh("sub")
-        self._emit(Subgroup(chosen, expr, None if lane is None else operand(lane, u32), name))
-        return Value(Local(name, chosen.result_type(expr.dtype)))
+        self._emit(Subgroup(chosen, expr, None if lane is None else operand(lane, u32, self), name))
+        return Value(Local(name, chosen.result_type(expr.dtype)), self)
 
     def indirect_dispatch(self, buffer: Array, offset: int = 0) -> None:
         """Take the grid from three u32 elements of an input.
@@ -738,7 +738,7 @@ class ProgramBuilder:
             BuildError: The buffer is none, or the offset is no integer.
         """
         first = arguments.integer(offset, "the offset of the grid")
-        self._emit(IndirectDispatch(_array(buffer, "the buffer of the grid").decl, first))
+        self._emit(IndirectDispatch(self._array(buffer, "the buffer of the grid").decl, first))
 
     # ── the result ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -829,7 +829,7 @@ class ProgramBuilder:
         if count is not None and like is not None:
             raise BuildError(f"{name!r} has both a count and a buffer it is like", fix="give one of them")
         if like is not None:
-            count = LengthOf(_array(like, "like").decl.name)
+            count = LengthOf(self._array(like, "like").decl.name)
         if name in self._names:
             raise BuildError(f"the name {name!r} is taken", fix="give every buffer a name of its own")
         binding = sum(b.binding is not None for b in self._buffers) if memory.is_bound else None
@@ -874,14 +874,22 @@ class ProgramBuilder:
         self._shapes.buffers.append(ShapedBuffer(made.decl, axes, is_result))
         return made
 
+    def _array(self, given: object, what: str) -> Array:
+        if not isinstance(given, Array):
+            fix = "pass the buffer that p.read(…) or another declaration returned"
+            raise BuildError(f"got {arguments.shown(given)} as {what}, expected a buffer", fix=fix)
+        if given._builder is not self:
+            raise refuse_foreign(f"the buffer {given.decl.name!r}", given._builder, self)
+        return given
+
     def _length(self, axis: Axis) -> AxisLength:
-        return axis if isinstance(axis, int) else Value(length_of(axis))
+        return axis if isinstance(axis, int) else Value(length_of(axis), self)
 
     def _local(self, value: Operand, dtype: DTypeLike | None, name: str) -> tuple[str, Expr]:
         """The name of a local, and its first value."""
         type_ = arguments.optional_dtype(dtype)
         fresh = self._fresh(arguments.text(name, "a name"))
-        return fresh, operand(value, type_)
+        return fresh, operand(value, type_, self)
 
     def _require_open(self) -> None:
         if self._ended is not None:
@@ -897,7 +905,7 @@ class ProgramBuilder:
     def _bind(self, expr: Expr) -> Value:
         name = self._fresh("t")
         self._emit(Let(name, expr))
-        return Value(Local(name, expr.dtype))
+        return Value(Local(name, expr.dtype), self)
 
     def _fresh(self, stem: str) -> str:
         count = self._fresh_counts.get(stem, 0)
@@ -936,10 +944,3 @@ def program(
 
 def _nothing(_: object = None) -> None:
     return None
-
-
-def _array(given: object, what: str) -> Array:
-    if not isinstance(given, Array):
-        fix = "pass the buffer that p.read(…) or another declaration returned"
-        raise BuildError(f"got {arguments.shown(given)} as {what}, expected a buffer", fix=fix)
-    return given

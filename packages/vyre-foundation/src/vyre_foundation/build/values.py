@@ -25,6 +25,7 @@ from vyre_foundation.ops import Op, arithmetic, bitwise, compare
 
 if TYPE_CHECKING:
     from vyre_foundation.build.arguments import DTypeLike
+    from vyre_foundation.build.recorder import ProgramBuilder
     from vyre_foundation.dialects.attributes import AttrValue
 
 Number: TypeAlias = "bool | int | float"
@@ -35,16 +36,20 @@ def _infix(op: Op) -> Callable[[Operators, Operand], Value]:
     """The method of an infix operator. Most of a program is made in it, so it does at once what is nearly always so."""
 
     def method(self: Operators, other: Operand) -> Value:
-        first = self.expr
+        first, builder = self.expr, self._builder
         if other.__class__ is Value:
             second = other.expr
+            if other._builder is not builder:
+                builder = _common_builder(builder, other._builder)
         elif other.__class__ is int and not first.dtype.is_float:
             second = literal(first.dtype, other)
         else:
             second = operand(other, first.dtype)
+            builder = builder_of(self, other)
         value = _new(Value)  # saves a third of the time of `Value(…)`
         value.expr = Apply(op, first, second)
         value._born = BLOCKS.opened
+        value._builder = builder
         return value
 
     return method
@@ -83,6 +88,10 @@ class Operators:
         def expr(self) -> Expr:
             """The expression that the operators take as operand; asking for it reads a mutable local."""
 
+        @property
+        def _builder(self) -> ProgramBuilder | None:
+            """The builder whose locals or buffers the expression reads, if it reads any."""
+
     # fmt: off
     __add__ = _infix(arithmetic.ADD)
     __sub__ = _infix(arithmetic.SUB)
@@ -112,7 +121,7 @@ class Operators:
     def __rfloordiv__(self, other: Number) -> Value: return _divide("//", other, self)
     def __mod__(self, other: Operand) -> Value: return _divide("%", self, other)
     def __rmod__(self, other: Number) -> Value: return _divide("%", other, self)
-    def __pos__(self) -> Value: return Value(self.expr)
+    def __pos__(self) -> Value: return Value(self.expr, self._builder)
     def __neg__(self) -> Value: return apply("neg", self)
     def __abs__(self) -> Value: return apply("abs", self)
     def __invert__(self) -> Value: return apply("not", self)
@@ -173,14 +182,15 @@ class Value(Operators):
     Reading a buffer, computing with values and the functions of vyre make values.
     """
 
-    __slots__ = ("_born", "expr")
+    __slots__ = ("_born", "_builder", "expr")
 
     expr: Expr
+    _builder: ProgramBuilder | None
     _born: int
     """How many branches and loops had been opened when it was made."""
 
-    def __init__(self, expr: Expr) -> None:
-        self.expr = expr
+    def __init__(self, expr: Expr, builder: ProgramBuilder | None = None) -> None:
+        self.expr, self._builder = expr, builder
         self._born = BLOCKS.opened
 
     @property
@@ -219,7 +229,7 @@ class Value(Operators):
             BuildError: `dtype` is no type.
         """
         wanted = arguments.dtype_of(dtype)
-        return self if wanted is self.dtype else Value(Cast(wanted, self.expr))
+        return self if wanted is self.dtype else Value(Cast(wanted, self.expr), self._builder)
 
     def bitcast(self, dtype: DTypeLike) -> Value:
         """Read the bits of this value as another type of the same width. A NaN shows its canonical bits.
@@ -235,7 +245,7 @@ class Value(Operators):
             BuildError: `dtype` is no type.
         """
         wanted = arguments.dtype_of(dtype)
-        return self if wanted is self.dtype else Value(Bitcast(wanted, self.expr))
+        return self if wanted is self.dtype else Value(Bitcast(wanted, self.expr), self._builder)
 
 
 class _BranchValue(Value):
@@ -243,8 +253,9 @@ class _BranchValue(Value):
 
     __slots__ = ("_block", "_hidden", "_origin")
 
-    def __init__(self, expr: Expr, block: OpenBlock, origin: str) -> None:
-        self._hidden, self._block, self._origin = expr, block, origin
+    def __init__(self, value: Value, block: OpenBlock, origin: str) -> None:
+        self._hidden, self._block, self._origin = value.expr, block, origin
+        self._builder = value._builder
         self._born = BLOCKS.opened
 
     @property
@@ -260,12 +271,12 @@ class _BranchValue(Value):
 def _renamed(old: Operators, new: Value, frame: int) -> Value:
     """`new`, which takes the name of `old` in the function of this frame."""
     if isinstance(old, _BranchValue):
-        return _BranchValue(new.expr, old._block, old._origin)
+        return _BranchValue(new, old._block, old._origin)
     assert isinstance(old, Value)
     blocks = BLOCKS.entered_since(old._born, frame)
     if any(block.is_loop for block in blocks):
         raise refuse_accumulation()
-    return _BranchValue(new.expr, blocks[0], str(Origin(*caller()))) if blocks else new
+    return _BranchValue(new, blocks[0], str(Origin(*caller()))) if blocks else new
 
 
 def apply(op: Op | str, *operands: Operand) -> Value:
@@ -285,7 +296,7 @@ def apply(op: Op | str, *operands: Operand) -> Value:
     """
     row = arguments.op_of(op)
     dtype = common_dtype(operands)
-    return Value(Apply(row, *[operand(x, dtype) for x in operands]))
+    return Value(Apply(row, *[operand(x, dtype) for x in operands]), builder_of(*operands))
 
 
 def select(condition: Operand, if_true: Operand, if_false: Operand) -> Value:
@@ -304,7 +315,8 @@ def select(condition: Operand, if_true: Operand, if_false: Operand) -> Value:
         BuildError: Neither of the two has a type.
     """
     dtype = common_dtype((if_true, if_false))
-    return Value(SelectExpr(operand(condition, bool_), operand(if_true, dtype), operand(if_false, dtype)))
+    chosen = SelectExpr(operand(condition, bool_), operand(if_true, dtype), operand(if_false, dtype))
+    return Value(chosen, builder_of(condition, if_true, if_false))
 
 
 def constant(dtype: DTypeLike, value: Number) -> Value:
@@ -338,7 +350,7 @@ def typed(dtype: DType, x: Operand, /) -> Value:
         LiteralOutOfRange: The type cannot hold the number.
         BuildError: The operand is neither a number nor a value.
     """
-    found = Value(x.expr) if isinstance(x, Operators) else constant(dtype, x)
+    found = Value(x.expr, x._builder) if isinstance(x, Operators) else constant(dtype, x)
     return found.cast(dtype)
 
 
@@ -359,12 +371,13 @@ def call(callee: str, *operands: Operand, **attrs: AttrValue) -> Value:
         BadAttribute: An attribute is missing, unknown, or of another kind.
     """
     dtypes = [x.dtype if isinstance(x, Operators) else common_dtype(operands) for x in operands]  # type: ignore[attr-defined]
-    return Value(dialects.call(arguments.text(callee, "the id of an op"), *map(operand, operands, dtypes), **attrs))
+    called = dialects.call(arguments.text(callee, "the id of an op"), *map(operand, operands, dtypes), **attrs)
+    return Value(called, builder_of(*operands))
 
 
 def _reflected(op: Op, x: Number, y: Operators) -> Value:
     second = y.expr
-    return Value(Apply(op, operand(x, second.dtype), second))
+    return Value(Apply(op, operand(x, second.dtype), second), y._builder)
 
 
 def _divide(sign: Literal["/", "//", "%"], x: Operand, y: Operand) -> Value:
@@ -396,11 +409,34 @@ def common_dtype(operands: Sequence[Operand]) -> DType:
     raise BuildError("none of the operands has a type", fix="make one of them a value with constant(dtype, number)")
 
 
-def operand(x: Operand, dtype: DType | None) -> Expr:
-    """`x` as an expression; a number becomes a literal of `dtype`."""
+def builder_of(*operands: object) -> ProgramBuilder | None:
+    """Give the builder of the operands that have one; `BuildError` if two have different ones."""
+    found: ProgramBuilder | None = None
+    for x in operands:
+        if isinstance(x, Operators) and x._builder is not found:
+            found = _common_builder(found, x._builder)
+    return found
+
+
+def _common_builder(first: ProgramBuilder | None, second: ProgramBuilder | None) -> ProgramBuilder | None:
+    if first is None or second is None:
+        return first or second
+    raise refuse_foreign("a value", second, first)
+
+
+def refuse_foreign(what: str, other: ProgramBuilder, own: ProgramBuilder) -> BuildError:
+    """The error for what belongs to another program."""
+    fix = "make it in this program too; between launches, pass results as outputs and inputs"
+    return BuildError(f"got {what} of another program, {other.name!r}, in program {own.name!r}", fix=fix)
+
+
+def operand(x: Operand, dtype: DType | None, builder: ProgramBuilder | None = None) -> Expr:
+    """`x` as an expression, for use in the program of a builder; a number becomes a literal of `dtype`."""
     if x.__class__ is int and dtype is not None and not dtype.is_float:
         return literal(dtype, x)
     if isinstance(x, Operators):
+        if builder is not None and x._builder is not builder and x._builder is not None:
+            raise refuse_foreign("a value", x._builder, builder)
         found = x.expr
         if dtype is not None and found.dtype is not dtype:
             fix = "compare it, as in x != 0" if dtype is bool_ else f"convert it with .cast({dtype})"
@@ -409,11 +445,11 @@ def operand(x: Operand, dtype: DType | None) -> Expr:
     number = _number(x)
     if dtype is None:
         raise BuildError(f"{number!r} has no type here", fix="pass a dtype, or constant(dtype, number)")
-    found = literal(dtype, number)
-    if dtype.is_float and isinf(found.value) and not (isinstance(number, float) and isinf(number)):
+    made = literal(dtype, number)
+    if dtype.is_float and isinf(made.value) and not (isinstance(number, float) and isinf(number)):
         fix = "use a type that holds it, or write float('inf')"
         raise LiteralOutOfRange(f"{arguments.shown(number)} is not a value of {dtype}", fix=fix)
-    return found
+    return made
 
 
 def _number(x: object) -> Number:
@@ -438,10 +474,10 @@ def _remedy(x: object) -> str:
     return "pass values of this program or numbers"
 
 
-def index_of(x: object, name: str) -> Expr:
-    """`x`, an operand, as an index of the buffer called `name`."""
+def index_of(x: object, name: str, builder: ProgramBuilder) -> Expr:
+    """`x`, an operand, as an index of the buffer called `name` in the program of a builder."""
     if isinstance(x, Operators):
-        return x.expr
+        return operand(x, None, builder)
     if isinstance(x, (int, np.integer)) and not isinstance(x, bool):
         if x < 0:
             fix = "indices do not count from the end: use buffer.length - 1"
