@@ -116,6 +116,33 @@ def test_the_highest_version_of_a_manifest_is_used(install, monkeypatch, tmp_pat
     assert "has version 0.10" in shadowed.reason
 
 
+def test_a_manifest_does_not_replace_what_a_distribution_announces(install, monkeypatch, tmp_path: Path) -> None:
+    install(Entry("geo", [row("geo.next")], "some-geo"), Entry("bad", ImportError("no such thing"), "some-bad"))
+    for id in ("geo", "bad"):
+        (tmp_path / f"{id}.toml").write_text(MANIFEST.format(id=id, version="99", op="next"))
+    monkeypatch.setenv("VYRE_DIALECT_PATH", str(tmp_path))
+    found, problems = discover()
+    assert {id: dialect.version for id, dialect in found.items()} == {"geo": "3.1"}
+    assert [(p.id, p.reason) for p in problems if p.source.endswith(".toml")] == [
+        ("bad", "the id 'bad' belongs to the distribution some-bad"),
+        ("geo", "the id 'geo' belongs to the distribution some-geo"),
+    ]
+
+
+@pytest.mark.parametrize("is_installed", [True, False])
+def test_nobody_takes_the_id_of_a_dialect_of_vyre_itself(
+    is_installed: bool, install, monkeypatch, tmp_path: Path
+) -> None:
+    own = [Entry("math", [row("math.next")], "vyre-math")] if is_installed else []
+    install(*own, Entry("math", Dialect(id="math", version="99", ops=(row("math.next"),)), "other-math"))
+    (tmp_path / "math.toml").write_text(MANIFEST.format(id="math", version="99", op="next"))
+    monkeypatch.setenv("VYRE_DIALECT_PATH", str(tmp_path))
+    found, problems = discover()
+    assert [dialect.version for dialect in found.values()] == (["3.1"] if is_installed else [])
+    assert [p.source for p in problems] == [str(tmp_path / "math.toml"), "other-math"]
+    assert {p.reason for p in problems} == {"the id 'math' belongs to the distribution vyre-math"}
+
+
 def test_a_manifest_s_ops_can_be_called(install, monkeypatch, tmp_path: Path) -> None:
     (tmp_path / "geo.toml").write_text(MANIFEST.format(id="geo", version="1", op="next"))
     dialects.refresh()

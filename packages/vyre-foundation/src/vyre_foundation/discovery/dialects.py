@@ -1,6 +1,8 @@
 """Finding the installed dialects: entry points and manifests in, dialects and problems out. A bad one harms no other.
 
-Of several versions of one dialect the highest is used, by the numbers in it, so that 0.10 comes after 0.9.
+Of several versions of one dialect the highest is used, by the numbers in it, so that 0.10 comes after 0.9. A manifest
+takes no id of a dialect that a distribution announces, and nobody takes one of vyre itself: what a call means would be
+another thing under one fingerprint.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import re
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from types import MappingProxyType
 
 from vyre_foundation.dialects import LANGUAGE, Composition, Dialect, DialectProblem
 from vyre_foundation.discovery.manifest import read_manifest
@@ -20,6 +23,9 @@ from vyre_foundation.plugins import disabled_names, distribution_name, distribut
 GROUP = "vyre.dialects"
 PATH = "VYRE_DIALECT_PATH"
 """Environment variable: folders with manifests (``*.toml``), separated as in PATH."""
+
+OWN = MappingProxyType({"math": "vyre-math"})
+"""The dialects of vyre itself, and the distribution that alone may announce each."""
 
 Found = tuple[str, Dialect | DialectProblem]
 """Where a dialect came from, and the dialect, or why there is none."""
@@ -32,9 +38,15 @@ def discover(taken: frozenset[str] = frozenset()) -> tuple[dict[str, Dialect], t
         return {}, ()
     problems: list[DialectProblem] = []
     candidates: list[tuple[str, Dialect]] = []
-    for source, found in (*_entry_points(), *_manifests(disabled)):
+    announced = [(source, found, OWN.get(found.id, source)) for source, found in _entry_points()]
+    owners = {**{found.id: owner for _, found, owner in announced}, **OWN}
+    manifests = [(source, found, owners.get(found.id, source)) for source, found in _manifests(disabled)]
+    for source, found, owner in (*announced, *manifests):
         if isinstance(found, DialectProblem):
             problems.append(found)
+        elif source != owner:
+            reason = f"the id {found.id!r} belongs to the distribution {owner}"
+            problems.append(DialectProblem(found.id, source, reason, "give the dialect an id of its own"))
         elif (problem := _judge(source, found, taken)) is not None:
             problems.append(problem)
         else:
