@@ -10,7 +10,11 @@ import pytest
 from vyre_foundation import dialects
 from vyre_foundation.dialects import Composition, Dialect, Migration, UnknownCallee
 from vyre_foundation.discovery.dialects import discover, version_order
+from vyre_foundation.discovery.migration import migrate
 from vyre_foundation.dtype import u32
+from vyre_foundation.ir.program import Program
+from vyre_foundation.text import parse
+from vyre_foundation.validate import InvalidProgram, validate
 
 MANIFEST = 'id = "{id}"\nversion = "{version}"\n[ops.{op}]\nparams = {{ n = "u32" }}\nresult = "u32"\nis = "n + 1"\n'
 
@@ -160,6 +164,47 @@ def test_a_manifest_s_ops_can_be_called(install, monkeypatch, tmp_path: Path) ->
         dialects.refresh()
     with pytest.raises(UnknownCallee):
         dialects.lookup("geo.next")
+
+
+@pytest.fixture
+def folder(install, monkeypatch, tmp_path: Path):
+    """A folder with manifests, which are found when an op is looked up."""
+    monkeypatch.setenv("VYRE_DIALECT_PATH", str(tmp_path))
+    dialects.refresh()
+    yield tmp_path
+    monkeypatch.undo()
+    dialects.refresh()
+
+
+def calling(callee: str) -> Program:
+    return parse(f"program p workgroup(1, 1, 1) {{ let x = call<u32> {callee}(1); }}")
+
+
+def test_an_unknown_op_of_a_dialect_that_is_left_out_says_why(folder: Path) -> None:
+    file = folder / "shapes.toml"
+    file.write_text(MANIFEST.format(id="geo", version="1", op="next") + '[ops.bad]\nresult = "u33"\nis = "1"\n')
+    reason = f"the dialect 'geo' of {file} is left out: ops.bad: got the type 'u33'"
+    with pytest.raises(UnknownCallee) as caught:
+        dialects.lookup("geo.next")
+    assert caught.value.message == f"no installed dialect defines 'geo.next': {reason}"
+    assert caught.value.fix.startswith("use one of bool u8")
+    with pytest.raises(InvalidProgram) as refused:
+        validate(calling("geo.next"))
+    (finding,) = refused.value.findings
+    assert (finding.code, finding.fix) == ("V062", caught.value.fix)
+    assert finding.message.endswith(f"expected an op of an installed dialect: {reason}")
+
+
+def test_an_unknown_op_that_was_renamed_says_what_it_is_now(folder: Path) -> None:
+    text = MANIFEST.format(id="geo", version="2", op="next")
+    (folder / "geo.toml").write_text(text + '[migrations.after]\nto = "next"\nsince = "2"\n')
+    with pytest.raises(UnknownCallee, match="'geo.next' since version 2 of the dialect"):
+        dialects.lookup("geo.after")
+    with pytest.raises(
+        InvalidProgram, match=r"V062.*'geo\.next' since version 2.*Fix: call 'geo\.next'.*`migrate\(program\)`"
+    ):
+        validate(calling("geo.after"))
+    validate(migrate(calling("geo.after")).program)
 
 
 def test_ids_that_are_registered_by_hand_stay(install) -> None:

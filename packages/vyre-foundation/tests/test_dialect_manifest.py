@@ -115,6 +115,11 @@ def test_migrations() -> None:
         (HEAD + LENGTH.replace('= "euclid"', '= "taxi"'), "ops.length.attrs.norm: attribute 'norm' got 'taxi'"),
         (HEAD + LENGTH.replace("maximum =", "minimum ="), "ops.length.is: got expressions for euclid, minimum"),
         (HEAD + LENGTH.replace('["euclid", "maximum"]', "[1]"), "ops.length.attrs.norm: got the type '[1]'"),
+        (HEAD + "foo = 3", "foo: no such key is known"),
+        (HEAD + HYPOT + 'sumary = "s"', "ops.hypot.sumary: no such key is known. Fix: write `summary`"),
+        (HEAD + HYPOT + 'atrs.k = { type = "u32" }', "ops.hypot.atrs: no such key is known. Fix: write `attrs`"),
+        (HEAD + HYPOT + 'attrs.k = { typ = "u32" }', "ops.hypot.attrs.k.typ: no such key is known. Fix: write `type`"),
+        (HEAD + '[migrations.x]\nsince = "1"\nop = "y"', "migrations.x.op: no such key is known"),
         (HEAD + LENGTH.replace("params", "attrs.n = 3\nparams"), "ops.length.attrs.n: it is no table"),
     ],
 )  # fmt: skip
@@ -122,6 +127,11 @@ def test_a_wrong_key_is_named(text: str, words: str) -> None:
     with pytest.raises(BadManifest) as caught:
         parse_manifest(text, "geo.toml")
     assert str(caught.value).startswith(f"geo.toml: {words}")
+
+
+def test_a_manifest_for_another_language_is_not_read_for_its_keys() -> None:
+    found = parse_manifest(HEAD + "language = 2\nfoo = 3\n[ops.x]\nbar = 1")
+    assert (found.id, found.version, found.language) == ("geo", "1.2", 2)
 
 
 def test_files(tmp_path: Path) -> None:

@@ -98,11 +98,25 @@ def lookup(callee: str) -> Composition:
         try:
             return _registry.rows[callee]
         except KeyError:
-            known = ", ".join(sorted(_registry.rows)) or "none"
-            raise UnknownCallee(
-                f"no installed dialect defines {callee!r} (known: {known})",
-                fix="install the distribution that defines it",
-            ) from None
+            raise _unknown(callee) from None
+
+
+def _unknown(callee: str) -> UnknownCallee:
+    """The error for an op that nobody defines. Its field `reason` says why, where that is known."""
+    message, dialect = f"no installed dialect defines {callee!r}", callee.partition(".")[0]
+    found = _registry.dialects.get(dialect)
+    for step in () if found is None else found.migrations:
+        if step.op == callee and step.to:
+            reason = f"it is {step.to!r} since version {step.since} of the dialect"
+            how = "migrate(program, changes_results=True)" if step.mutation.changes_results else "migrate(program)"
+            fix = f"call {step.to!r}, or bring the program up to date: `{how}` of vyre_foundation.discovery.migration"
+            return UnknownCallee(f"{message}: {reason}", fix=fix, reason=reason)
+    for problem in _registry.problems if found is None else ():
+        if problem.id == dialect:
+            reason = f"the dialect {dialect!r} of {problem.source} is left out: {problem.reason}"
+            return UnknownCallee(f"{message}: {reason}", fix=problem.fix, reason=reason)
+    known = ", ".join(sorted(_registry.rows)) or "none"
+    return UnknownCallee(f"{message} (known: {known})", fix="install the distribution that defines it", reason="")
 
 
 def _discover() -> None:

@@ -96,7 +96,8 @@ def _manifests(disabled: frozenset[str]) -> Iterator[Found]:
             except (OSError, VyreError) as error:
                 fix = error.fix if isinstance(error, VyreError) else "make the file readable"
                 message = error.message if isinstance(error, VyreError) else str(error)
-                found = DialectProblem(file.stem, str(file), message, fix)
+                id = error.fields.get("dialect") if isinstance(error, VyreError) else None
+                found = DialectProblem(id or file.stem, str(file), message, fix)
             if found.id not in disabled:
                 yield str(file), found
 

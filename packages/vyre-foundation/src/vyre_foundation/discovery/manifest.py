@@ -47,11 +47,18 @@ from vyre_foundation.text import TextError, parse
 from vyre_foundation.text.syntax import name as written
 
 MAX_BYTES = 2**20
+_KEYS = {
+    "manifest": ("id", "version", "language", "summary", "ops", "migrations"),
+    "op": ("summary", "over", "params", "attrs", "result", "is"),
+    "attr": ("type", "default"),
+    "migration": ("to", "since", "note", "operands", "attrs", "mutation"),
+}
+"""The keys of each kind of table."""
 _TYPES = {dtype.name: dtype for dtype in DTYPES}
 
 
 class BadManifest(VyreError, ValueError):
-    """A TOML file that describes no dialect; one bad op is enough."""
+    """A TOML file that describes no dialect; one bad op is enough. The field `dialect` is its id, where it has one."""
 
     code = "E108"
 
@@ -74,11 +81,14 @@ def parse_manifest(text: str, where: str = "manifest") -> Dialect:
     except tomllib.TOMLDecodeError as error:
         raise BadManifest(f"it is not TOML: {error}", fix="correct the syntax", where=where) from error
     reader = _Reader(where)
-    id = reader.text(table, "id")
+    reader.dialect = id = reader.text(table, "id")
+    version, language = reader.text(table, "version"), reader.of_type(table, "language", int, LANGUAGE)
+    if language != LANGUAGE:  # whose keys may be others
+        return Dialect(id=id, version=version, language=language, ops=())
+    reader.require_known(table, "manifest")
     return Dialect(
         id=id,
-        version=reader.text(table, "version"),
-        language=reader.of_type(table, "language", int, LANGUAGE),
+        version=version,
         summary=reader.of_type(table, "summary", str, ""),
         ops=tuple(reader.op(id, name, row) for name, row in reader.tables(table, "ops")),
         migrations=tuple(reader.migration(id, name, row) for name, row in reader.tables(table, "migrations")),
@@ -91,9 +101,11 @@ class _Reader:
 
     def __init__(self, where: str) -> None:
         self.where = where
+        self.dialect = ""
 
     def op(self, dialect: str, name: str, row: Mapping[str, Any]) -> Composition:
         key = f"ops.{name}"
+        self.require_known(row, "op", key)
         params = dict(self.tables_of_text(row, "params", key))
         attrs = tuple(self.attr(n, inner, f"{key}.attrs.{n}") for n, inner in self.tables(row, "attrs", key))
         result, sources = self.text(row, "result", key), self.sources(row, attrs, key)
@@ -119,6 +131,7 @@ class _Reader:
 
     def attr(self, name: str, row: Mapping[str, Any], key: str) -> AttrSchema:
         """``{ type = "u32", default = 2 }``, or a list of names for the type."""
+        self.require_known(row, "attr", key)
         stated = row.get("type")
         if isinstance(stated, list) and stated and all(isinstance(choice, str) for choice in stated):
             type = AttrType(u32, tuple(stated))
@@ -155,6 +168,7 @@ class _Reader:
 
     def migration(self, dialect: str, name: str, row: Mapping[str, Any]) -> Migration:
         key = f"migrations.{name}"
+        self.require_known(row, "migration", key)
         to = self.of_type(row, "to", str, "", key)
         operands = self.of_type(row, "operands", list, None, key)
         return Migration(
@@ -205,8 +219,19 @@ class _Reader:
             raise self.bad(where, f"got {found!r}, expected {wanted.__name__}", f"write a {wanted.__name__}")
         return found
 
+    def require_known(self, row: Mapping[str, Any], kind: str, key: str = "") -> None:
+        """Refuse a key that a table of this kind does not have."""
+        known = _KEYS[kind]
+        for field in row:
+            if field not in known:
+                from difflib import get_close_matches
+
+                near = get_close_matches(field, known, 1)
+                fix = f"write `{near[0]}`" if near else f"remove it; the keys here are {', '.join(known)}"
+                raise self.bad(f"{key}.{field}".strip("."), "no such key is known", fix)
+
     def bad(self, key: str, message: str, fix: str) -> BadManifest:
-        return BadManifest(f"{key}: {message}", fix=fix, where=self.where)
+        return BadManifest(f"{key}: {message}", fix=fix, where=self.where, dialect=self.dialect)
 
 
 def _substitution(names: tuple[str, ...], bodies: Mapping[tuple[tuple[DType, ...], int | None], Expr]) -> Expand:

@@ -35,6 +35,8 @@ def check_call(report: ValidationReport, number: int, node: Call) -> None:
         row = dialects.lookup(node.callee)
     except dialects.UnknownCallee as error:
         message = f"got a call of {node.callee}, expected an op of an installed dialect"
+        if reason := error.fields["reason"]:
+            message = f"{message}: {reason}"
         report.on_node(number, "V062", message, error.fix)
         return
     operands = tuple(a.dtype for a in node.args)
