@@ -198,7 +198,7 @@ def test_an_unknown_op_of_a_dialect_that_is_left_out_says_why(folder: Path) -> N
 def test_an_unknown_op_that_was_renamed_says_what_it_is_now(folder: Path) -> None:
     text = MANIFEST.format(id="geo", version="2", op="next")
     (folder / "geo.toml").write_text(text + '[migrations.after]\nto = "next"\nsince = "2"\n')
-    with pytest.raises(UnknownCallee, match="'geo.next' since version 2 of the dialect"):
+    with pytest.raises(UnknownCallee, match=r"'geo\.next' since version 2 of the dialect"):
         dialects.lookup("geo.after")
     with pytest.raises(
         InvalidProgram, match=r"V062.*'geo\.next' since version 2.*Fix: call 'geo\.next'.*`migrate\(program\)`"

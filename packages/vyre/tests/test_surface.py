@@ -10,7 +10,9 @@ import pytest
 
 import vyre
 import vyre_algorithms
+import vyre_driver
 import vyre_foundation
+import vyre_reference
 from vyre_math.dialect import FUNCTIONS
 
 LAYERS = """
@@ -22,6 +24,15 @@ def test_all_names_are_there() -> None:
     assert all(hasattr(vyre, name) for name in vyre.__all__)
     assert {"parse", "u32", "run", "exp", "__version__"} <= set(dir(vyre))
     assert vyre.parse is vyre_foundation.parse
+
+
+@pytest.mark.parametrize("name", ["DispatchTimeout", "InvalidGraph", "InvalidInput", "InvalidLaunch", "Trapped"])
+def test_errors_of_launches_are_caught_by_names_of_vyre(name: str) -> None:
+    assert getattr(vyre, name) is getattr(vyre_driver, name)
+
+
+def test_races_are_caught_by_a_name_of_vyre() -> None:
+    assert vyre.DataRace is vyre_reference.DataRace
 
 
 def test_there_is_nothing_else() -> None:

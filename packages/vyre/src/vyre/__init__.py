@@ -43,6 +43,7 @@ _running = [
     "run",
     "tune",
 ]
+_errors = ["DataRace", "DispatchTimeout", "InvalidGraph", "InvalidInput", "InvalidLaunch", "Trapped"]
 _arrays = ["DeviceArray", "StructArray", "array", "asarray", "empty", "zeros"]
 _kernels = {
     "kernels.aggregates": ["Struct", "Vec2", "Vec3", "Vec4", "struct"],
@@ -135,7 +136,7 @@ _algorithms = [
     "var",
 ]
 
-_lazy = [*_running, *_arrays, *_algorithms, *(name for names in _kernels.values() for name in names)]
+_lazy = [*_running, *_errors, *_arrays, *_algorithms, *(name for names in _kernels.values() for name in names)]
 
 __all__ = [*_modules, *_lazy, *_language, *_functions, *_elementary]
 
@@ -146,6 +147,7 @@ _load, _, _ = lazy_loader.attach(
     submod_attrs={
         "algorithms": _algorithms,
         "arrays": _arrays,
+        "errors": _errors,
         "execution": [name for name in _running if name not in ("explain", "graph", "profile", "progress")],
         "graphs": ["graph"],
         "profiles": ["explain", "profile"],

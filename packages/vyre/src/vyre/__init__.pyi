@@ -136,6 +136,14 @@ from vyre_math import *  # noqa: F403
 
 from .arrays import array as array, asarray as asarray, empty as empty, zeros as zeros
 from .bars import progress as progress
+from .errors import (
+    DataRace as DataRace,
+    DispatchTimeout as DispatchTimeout,
+    InvalidGraph as InvalidGraph,
+    InvalidInput as InvalidInput,
+    InvalidLaunch as InvalidLaunch,
+    Trapped as Trapped,
+)
 from .execution import backend_for as backend_for, check as check, grid_for as grid_for, run as run, tune as tune
 from .graphs import graph as graph
 from .kernels.aggregates import struct as struct
@@ -170,12 +178,17 @@ __all__ = [
     "Buffer",
     "BuildError",
     "DType",
+    "DataRace",
     "DeclarationError",
     "DeviceArray",
     "DispatchConfig",
+    "DispatchTimeout",
     "Facts",
     "Finding",
     "InOut",
+    "InvalidGraph",
+    "InvalidInput",
+    "InvalidLaunch",
     "InvalidProgram",
     "KernelError",
     "KernelFunction",
@@ -193,6 +206,7 @@ __all__ = [
     "Struct",
     "StructArray",
     "TextError",
+    "Trapped",
     "TypeMismatch",
     "Unique",
     "Value",
