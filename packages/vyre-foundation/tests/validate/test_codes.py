@@ -13,7 +13,7 @@ from vyre_foundation.dtype import f32, u32
 from vyre_foundation.ir.buffer import RUNTIME, Access, Buffer, Memory
 from vyre_foundation.ir.expr import Id, IdKind, literal
 from vyre_foundation.ir.program import Program
-from vyre_foundation.ir.stmt import Let, Region, Return, Store
+from vyre_foundation.ir.stmt import Atomic, AtomicOp, Let, Region, Return, Store
 from vyre_foundation.text import parse
 from vyre_foundation.validate import InvalidProgram, validate
 from vyre_foundation.validate.codes import REASONS, RULES
@@ -153,6 +153,11 @@ def labelled(size):
     return Program("p", (), (1, 1, 1), (Region("x" * size, ()),))
 
 
+def added(op):
+    out = Buffer("out", u32, Access.READ_WRITE, Memory.STORAGE, 16, 0)
+    return Program("p", (out,), (1, 1, 1), (Atomic(op, out, literal(u32, 0), literal(u32, 1)),))
+
+
 def stored_at(index):
     out = Buffer("out", u32, Access.WRITE, Memory.STORAGE, 16, 0)
     return Program("p", (out,), (1, 1, 1), (Store(out, index, literal(u32, 1)),))
@@ -162,6 +167,7 @@ BUILT = {
     "V013": ("buffers", many_buffers(MAX_BOUND_BUFFERS + 1), many_buffers(MAX_BOUND_BUFFERS)),
     "V014": ("body[0]" + ".body[0]" * 65, nested(65), nested(64)),
     "V034": ("body[0].index", stored_at(literal(f32, 1.0)), stored_at(literal(u32, 1))),
+    "V016": ("body[0].op", added("add"), added(AtomicOp.ADD)),
     "V015": ("body[0].label", labelled(1025), labelled(1024)),
 }
 

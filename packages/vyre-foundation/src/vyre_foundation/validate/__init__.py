@@ -19,6 +19,7 @@ Limits (`limits`, `names`)
     V013  At most 64 buffers have a binding.
     V014  A statement is inside of at most 64 others.
     V015  Names, labels and tags are Unicode text of at most 1024 bytes in UTF-8.
+    V016  A body is a tuple of statements, whose fields are of the kinds that their classes declare.
 
 Locals (`scope`)
     V020  A local is declared once in the whole program.
@@ -112,7 +113,7 @@ from vyre_foundation.validate.facts import (
 )
 from vyre_foundation.validate.later import Later
 from vyre_foundation.validate.later_ranges import LaterRanges
-from vyre_foundation.validate.limits import check_limits, check_nesting
+from vyre_foundation.validate.limits import check_kinds, check_limits, check_nesting
 from vyre_foundation.validate.names import check_names
 from vyre_foundation.validate.outline import Outline
 from vyre_foundation.validate.report import ValidationReport
@@ -148,6 +149,7 @@ def validate(program: Program, *, legalized: bool = False) -> Facts:
 
 def _validated(report: ValidationReport) -> Facts:
     program = report.program
+    check_kinds(report)
     check_nesting(report)
     check_names(report)
     check_buffers(report)

@@ -49,6 +49,8 @@ _RULES = {
                  "65 nested regions around a return", "64 of them"),
     "V015": Rule("Names, labels and tags are Unicode text of at most 1024 bytes in UTF-8.",
                  "a region with a label of 1025 letters", "one of 1024"),
+    "V016": Rule("A body is a tuple of statements, whose fields are of the kinds that their classes declare.",
+                 "an atomic with the op `\"add\"`, a text", "`AtomicOp.ADD`"),
     # Locals
     "V020": Rule("A local is declared once in the whole program.",
                  "`let x` in both branches of an if", "call one of them `y`"),

@@ -149,6 +149,8 @@ def _enter(made: Outline, name: str, body: Body, parent: Place | None, depth: in
         ends.append(number)
         if stmt.__class__ in _BLOCKS and depth <= MAX_NESTING:
             for field, nested in _bodies(stmt):
+                if not isinstance(nested, tuple):  # which V016 refuses
+                    continue
                 inner = scope
                 if not isinstance(stmt, Region):
                     inner = len(scope_ends)

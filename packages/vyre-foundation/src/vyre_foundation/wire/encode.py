@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 from vyre_foundation.ir.buffer import Buffer, LengthOf, PerLaunch
 from vyre_foundation.ir.code import Code
 from vyre_foundation.ir.expr import Expr
+from vyre_foundation.ir.kinds import all_misfits
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Let
 from vyre_foundation.wire import format as f
@@ -20,7 +22,8 @@ from vyre_foundation.wire.varint import write_column
 
 def encode(program: Program) -> bytes:
     """The wire form of `program`, also of one that the validator refuses; `Unencodable` if a field has no bytes."""
-    return assemble(program, program.memoised(StatementColumns.of), program.code, str)
+    with refusing_misfits(program):
+        return assemble(program, program.memoised(StatementColumns.of), program.code, str)
 
 
 def encode_expr(expr: Expr) -> bytes:
@@ -51,6 +54,18 @@ def assemble(program: Program, statements: StatementColumns, code: Code, rename:
             fix="validate the program: no valid one has such a field",
         ) from error
     return f.MAGIC + struct.pack("<H", f.VERSION) + digest(payload) + payload
+
+
+@contextmanager
+def refusing_misfits(program: Program) -> Iterator[None]:
+    """Name the field, where Python fails because a field of a statement is of another kind than its class declares."""
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError) as error:
+        for field, message, fix in all_misfits(program.body):
+            where = f"program {program.name!r}, {field or 'body'}"
+            raise Unencodable(message, fix=fix, where=where) from error
+        raise
 
 
 class Strings(dict[str, int]):
