@@ -38,7 +38,7 @@ def misfits(stmt: object) -> list[Misfit]:
         fix = "write statements of `vyre_foundation.ir`; `parse` reads the text of a program"
         return [Misfit("", f"got {shown(stmt)}, expected a statement", fix)]
     found = []
-    for field, kinds in _kinds(stmt.__class__).items():
+    for field, kinds in _kinds(stmt.__class__).items():  # type: ignore[arg-type]
         given = getattr(stmt, field)
         if not isinstance(given, kinds):
             found.append(Misfit(field, f"got {shown(given)}, expected {_expected(kinds[0])}", _fix(kinds[0], given)))

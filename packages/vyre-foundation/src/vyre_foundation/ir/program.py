@@ -45,14 +45,16 @@ class Program(Memo):
         if not (isinstance(size, tuple) and len(size) == 3):
             message = f"got the workgroup size {size!r}, expected a tuple of three integers"
             raise DeclarationError(message, fix="pass (x, y, z)", where=f"program {self.name!r}")
-        for field, given in (("buffers", self.buffers), ("body", self.body)):
+        fields: dict[str, object] = {"buffers": self.buffers, "body": self.body}
+        for field, given in fields.items():
             if not isinstance(given, tuple):
                 message = f"got {type(given).__name__} as the {field}, expected a tuple"
                 raise DeclarationError(message, fix="pass a tuple", where=f"program {self.name!r}")
-        for buffer in self.buffers:
-            if not isinstance(buffer, Buffer):
-                message = f"got {type(buffer).__name__} among the buffers, expected a Buffer"
-                raise DeclarationError(message, fix="pass declarations", where=f"program {self.name!r}")
+        buffers: tuple[object, ...] = self.buffers
+        foreign = next((type(x).__name__ for x in buffers if not isinstance(x, Buffer)), None)
+        if foreign is not None:
+            message = f"got {foreign} among the buffers, expected a Buffer"
+            raise DeclarationError(message, fix="pass declarations", where=f"program {self.name!r}")
         if any(type(n) is not int for n in size):
             exact = tuple([integer(f"program {self.name!r}", "workgroup size", n) for n in size])
             object.__setattr__(self, "workgroup_size", exact)
