@@ -112,6 +112,7 @@ def test_a_function_has_names_of_its_own(p: ProgramBuilder) -> None:
         out[k] = mixed(i)
     with p.if_(x[i] > 1):
         kept = mixed(x[i])
+        out[0] = 1
     out[i] = kept
     p.build()
 

@@ -709,6 +709,39 @@ def test_values_without_a_program_are_values_of_any() -> None:
         p.build()
 
 
+def test_a_condition_under_which_nothing_is_recorded_is_refused(p: ProgramBuilder) -> None:
+    x, out = p.read("x", u32), p.write("out", u32, 8)
+    result = x[0]
+    with p.if_(x[0] == 1):
+        result = x[1] * 100
+    out[0] = result
+    said = r"test_build\.py:\d+: nothing is recorded in the block of this condition\. Fix: store or \.set"
+    with pytest.raises(BuildError, match=said):
+        p.build()
+
+
+def test_so_is_an_empty_last_branch_in_a_loop(p: ProgramBuilder) -> None:
+    x, out = p.read("x", u32), p.write("out", u32, 8)
+    with p.range(3):
+        with p.if_(x[0] == 1):
+            out[0] = 1
+        with p.elif_(x[0] == 2):
+            pass
+    with pytest.raises(BuildError, match="nothing is recorded in the block of this condition"):
+        p.build()
+
+
+def test_an_empty_branch_before_another_one_means_something(p: ProgramBuilder) -> None:
+    x, out = p.read("x", u32), p.write("out", u32, 8)
+    with p.if_(x[0] == 1):
+        pass
+    with p.elif_(x[0] == 2):
+        pass
+    with p.else_():
+        out[0] = 1
+    p.build()
+
+
 @pytest.mark.parametrize("is_built", [False, True], ids=["with", "build"])
 def test_a_finished_builder_records_no_more(is_built: bool) -> None:
     p = program("done", 8)

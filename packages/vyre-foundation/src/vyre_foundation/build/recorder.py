@@ -88,6 +88,7 @@ class ProgramBuilder:
         self._ended: str | None = None
         """What has ended the recording."""
         self._has_empty_branch = False
+        """Whether nothing was recorded in the block of a condition; an `else_` block may have followed."""
         self._chain: BranchChain | None = None
         """The branches of the last `elif_` block."""
         self._bodies: list[list[Stmt]] = [[]]
@@ -503,7 +504,12 @@ class ProgramBuilder:
             BuildError: The condition is no value.
         """
         test = operand(condition, bool_, self)
-        return Block(self, "p.if_(…)", lambda body: If(test, body), _nothing)
+
+        def branch(body: Body) -> If:
+            self._has_empty_branch |= not body
+            return If(test, body)
+
+        return Block(self, "p.if_(…)", branch, _nothing)
 
     def elif_(self, condition: Operand) -> Block[None]:
         """Open a block of statements that run where a condition holds, and none of those before in the chain does.
@@ -528,6 +534,7 @@ class ProgramBuilder:
         chain = self._chain_before("elif_", reads)
 
         def longer(then: Body) -> If:
+            self._has_empty_branch |= not then
             del body[len(body) - reads - 1 :]
             made = chain.extended((*read, If(test, then)))
             self._chain = BranchChain(made, chain.depth + 1)
@@ -750,7 +757,8 @@ class ProgramBuilder:
 
         Raises:
             InvalidProgram: The program breaks a rule; the error lists every finding with the line that wrote it.
-            BuildError: A line has no effect: no `with` statement opens a block, or a variable is never set.
+            BuildError: A line has no effect: no `with` statement opens a block, nothing is recorded in one of `if_`, or
+                a variable is never set.
         """
         self._refuse_without_effect()
         result = self.build_unchecked()
@@ -804,6 +812,11 @@ class ProgramBuilder:
                     "change it with .set(…) or `+=`, as `name = …` only names something else; or make it with p.let(…)"
                 )
                 found.append((line, f"the variable of p.var(…), {variable!r}, is never set", fix))
+        if self._has_empty_branch:
+            fix = "store or .set(…) in it, as `name = …` only names a value; or leave the block out"
+            for stmt, line in zip(statements(self._bodies[0]), self._lines[0], strict=True):
+                if isinstance(stmt, If) and not stmt.then and not stmt.orelse:
+                    found.append((line, "nothing is recorded in the block of this condition", fix))
         if found:
             *others, (line, message, fix) = sorted(found)
             lines = [f"{Origin(*at)}: {what}. Fix: {do}" for at, what, do in others]
