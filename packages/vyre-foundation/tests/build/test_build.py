@@ -593,6 +593,12 @@ def test_a_finite_number_does_not_become_an_infinity(p: ProgramBuilder, dtype: D
         p.constant("table", dtype, [1, number])
 
 
+@pytest.mark.parametrize(("dtype", "bits"), [(f16, 0x7D01), (bf16, 0x7F81)])
+@pytest.mark.filterwarnings("error")
+def test_tables_take_signalling_nans(p: ProgramBuilder, dtype: DType, bits: int) -> None:
+    p.constant("table", dtype, np.array([bits], np.uint16).view(dtype.numpy))
+
+
 @pytest.mark.parametrize("infinity", [float("inf"), np.float32("-inf")])
 def test_an_infinity_stays_one(p: ProgramBuilder, infinity: Any) -> None:
     value = (p.read("x", f16)[0] * infinity).expr

@@ -190,7 +190,8 @@ def elements_of(dtype: DType, given: npt.ArrayLike, name: str) -> npt.NDArray[An
         raise BuildError(f"{name!r} got values of {values.dtype}, expected numbers", fix="pass an array of numbers")
     if dtype.is_float:
         table = _rounded(dtype, values)
-        is_infinite = np.isinf(table)
+        with np.errstate(invalid="ignore"):  # of signalling NaNs
+            is_infinite = np.isinf(table)
         if is_infinite.any() and (is_lost := is_infinite & (np.abs(values) != np.inf)).any():
             raise _does_not_fit(dtype, name, values[is_lost][0])
         return table
