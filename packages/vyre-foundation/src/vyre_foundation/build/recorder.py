@@ -814,7 +814,7 @@ class ProgramBuilder:
                 found.append((line, f"the variable of p.var(…), {variable!r}, is never set", fix))
         if self._has_empty_branch:
             fix = "store or .set(…) in it, as `name = …` only names a value; or leave the block out"
-            for stmt, line in zip(statements(self._bodies[0]), self._lines[0], strict=True):
+            for stmt, line in zip(statements(tuple(self._bodies[0])), self._lines[0], strict=True):
                 if isinstance(stmt, If) and not stmt.then and not stmt.orelse:
                     found.append((line, "nothing is recorded in the block of this condition", fix))
         if found:
