@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -224,8 +225,6 @@ class _Reader:
         known = _KEYS[kind]
         for field in row:
             if field not in known:
-                from difflib import get_close_matches
-
                 near = get_close_matches(field, known, 1)
                 fix = f"write `{near[0]}`" if near else f"remove it; the keys here are {', '.join(known)}"
                 raise self.bad(f"{key}.{field}".strip("."), "no such key is known", fix)

@@ -24,7 +24,7 @@ _FIXES = {
 }
 
 
-class Misfit(NamedTuple):
+class WrongKind(NamedTuple):
     """What is wrong with a field of a statement, or with the statement if `field` is empty, and the remedy."""
 
     field: str
@@ -32,25 +32,25 @@ class Misfit(NamedTuple):
     fix: str
 
 
-def misfits(stmt: object) -> list[Misfit]:
+def wrong_kinds(stmt: object) -> list[WrongKind]:
     """The fields of a statement whose values are of another kind than its class declares. Names are not judged."""
     if stmt.__class__ not in _STATEMENTS:
         fix = "write statements of `vyre_foundation.ir`; `parse` reads the text of a program"
-        return [Misfit("", f"got {shown(stmt)}, expected a statement", fix)]
+        return [WrongKind("", f"got {shown(stmt)}, expected a statement", fix)]
     found = []
     for field, kinds in _kinds(stmt.__class__).items():  # type: ignore[arg-type]
         given = getattr(stmt, field)
         if not isinstance(given, kinds):
-            found.append(Misfit(field, f"got {shown(given)}, expected {_expected(kinds[0])}", _fix(kinds[0], given)))
+            found.append(WrongKind(field, f"got {shown(given)}, expected {_expected(kinds[0])}", _fix(kinds[0], given)))
     return found
 
 
-def all_misfits(body: Body) -> Iterator[Misfit]:
+def all_wrong_kinds(body: Body) -> Iterator[WrongKind]:
     """Those of every statement under `body`."""
     stack: list[object] = [*body]
     while stack:
         stmt = stack.pop()
-        if found := misfits(stmt):
+        if found := wrong_kinds(stmt):
             yield from found
         else:
             stack += [inner for nested in bodies(stmt) for inner in nested]  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ The numbers are what every device that the language aims for can give, so a vali
 from __future__ import annotations
 
 from vyre_foundation.ir.buffer import Memory
-from vyre_foundation.ir.kinds import misfits
+from vyre_foundation.ir.kinds import wrong_kinds
 from vyre_foundation.ir.stmt import MAX_NESTING
 from vyre_foundation.validate.report import ValidationReport
 
@@ -41,7 +41,7 @@ def check_limits(report: ValidationReport) -> None:
 def check_kinds(report: ValidationReport) -> None:
     """Raise at once where something is no statement, or a field is of another kind: the other rules rely on it."""
     for place in report.outline.places:
-        for field, message, fix in misfits(place.stmt):
+        for field, message, fix in wrong_kinds(place.stmt):
             report.at(place, "V016", message, fix, field=field)
     report.raise_if_any()
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from vyre_foundation.ir.buffer import Buffer, LengthOf, PerLaunch
 from vyre_foundation.ir.code import Code
 from vyre_foundation.ir.expr import Expr
-from vyre_foundation.ir.kinds import all_misfits
+from vyre_foundation.ir.kinds import all_wrong_kinds
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Let
 from vyre_foundation.wire import format as f
@@ -22,7 +22,7 @@ from vyre_foundation.wire.varint import write_column
 
 def encode(program: Program) -> bytes:
     """The wire form of `program`, also of one that the validator refuses; `Unencodable` if a field has no bytes."""
-    with refusing_misfits(program):
+    with refusing_wrong_kinds(program):
         return assemble(program, program.memoised(StatementColumns.of), program.code, str)
 
 
@@ -57,12 +57,12 @@ def assemble(program: Program, statements: StatementColumns, code: Code, rename:
 
 
 @contextmanager
-def refusing_misfits(program: Program) -> Iterator[None]:
+def refusing_wrong_kinds(program: Program) -> Iterator[None]:
     """Name the field, where Python fails because a field of a statement is of another kind than its class declares."""
     try:
         yield
     except (AttributeError, KeyError, TypeError) as error:
-        for field, message, fix in all_misfits(program.body):
+        for field, message, fix in all_wrong_kinds(program.body):
             where = f"program {program.name!r}, {field or 'body'}"
             raise Unencodable(message, fix=fix, where=where) from error
         raise

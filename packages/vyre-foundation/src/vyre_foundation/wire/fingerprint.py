@@ -5,7 +5,7 @@ from __future__ import annotations
 from vyre_foundation.ir.program import Program
 from vyre_foundation.wire.canonical import encode_canonical
 from vyre_foundation.wire.digest import digest
-from vyre_foundation.wire.encode import refusing_misfits
+from vyre_foundation.wire.encode import refusing_wrong_kinds
 
 
 def fingerprint(program: Program) -> str:
@@ -14,5 +14,5 @@ def fingerprint(program: Program) -> str:
     It identifies meaning and interface: equal for programs that differ only in the program's name, the names of locals,
     regions, the order of commutative operands and the order of declarations; different for all others.
     """
-    with refusing_misfits(program):
+    with refusing_wrong_kinds(program):
         return digest(encode_canonical(program)).hex()
