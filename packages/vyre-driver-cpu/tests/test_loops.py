@@ -89,7 +89,7 @@ def test_a_jump_of_an_inner_loop_does_not_keep_the_outer_one() -> None:
 
 
 def calls_to_print(assignments: int) -> int:
-    """How many functions are called until a program with so many assignments is LLVM IR."""
+    """The number of calls of functions that emit LLVM IR for a program with `assignments` assignments."""
     with program("assignments", workgroup_size=64) as p:
         x = p.read("x", u32)
         out = p.write("out", u32, like=x)

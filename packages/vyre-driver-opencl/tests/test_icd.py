@@ -130,7 +130,7 @@ def test_machine_code_that_pocl_has_kept_is_not_executed(home: Path) -> None:
         return done.returncode == 0
 
     def contents() -> dict[Path, bytes]:
-        """What is kept; a process of PoCL that ends early leaves a folder in `uncached`, which none reads."""
+        """The cached machine code. PoCL does not read the folder `uncached`, where a process may leave files."""
         return {path: path.read_bytes() for path in home.rglob("*.so") if "uncached" not in path.parts}
 
     assert ends_well(POCL_KERNEL_CACHE="1")

@@ -48,8 +48,9 @@ class _Host:
 
 def transformed(parts: Pair) -> Pair:
     """The transform of numbers of the host, by the operations of programs in their order."""
-    length, stride = parts[0].size, 1
-    for radices in passes_of(length) or ():
+    passes, stride = passes_of(parts[0].size), 1
+    assert passes is not None
+    for radices in passes:
         parts = _pass(parts, stride, radices)
         stride *= math.prod(radices)
     return parts

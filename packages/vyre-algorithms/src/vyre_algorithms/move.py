@@ -375,7 +375,7 @@ def _narrow(inner: int) -> int | None:
 
 
 def _parts(size: int, inner: int) -> int:
-    """The number of invocations that copy so many elements in rows of `inner`."""
+    """The number of invocations that copy `size` elements, in rows of `inner`."""
     return -(-size // (inner * ROWS)) if inner <= NARROW else -(-size // PART)
 
 
@@ -412,7 +412,7 @@ class _Rows:
     number: Value
     """Of the row that is written."""
     outer: Value
-    """How many axes are before it."""
+    """The index over the axes before that axis."""
     place: Value
     """Its place on its axis."""
 

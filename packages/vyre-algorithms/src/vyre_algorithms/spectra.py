@@ -339,7 +339,7 @@ def _record_moved(graph: Recorder, move: RowMove, x: Range, dtype: DType, rows: 
 def _record_slots(
     graph: Recorder, made: Program, given: dict[str, object], number: int, invocations: int | None = None
 ) -> Range:
-    """What a program gives whose result has so many numbers, one for each invocation if there are not fewer."""
+    """The result of a program, which has `number` numbers. There are as many invocations, unless they are stated."""
     given = {**given, "slots": constants(graph, _slots, number)}
     return _record(graph, made, given, number if invocations is None else invocations)
 

@@ -202,14 +202,14 @@ def groups_of(outer: int, inner: int) -> int:
 
 
 def column_of(p: ProgramBuilder, inner: Value) -> tuple[Value, Value]:
-    """The rows before an invocation, and its place in a row of `inner` sequences that lie side by side."""
+    """The row and the column of an invocation, where rows are `inner` sequences that lie side by side."""
     tiles = p.let((inner + (COLUMNS - 1)) // COLUMNS)
     return p.let(p.workgroup_id(0) // tiles), p.let(p.workgroup_id(0) % tiles * COLUMNS + p.local_id(0))
 
 
 @lru_cache(maxsize=1024)
 def short_program(reduction: Reduction, length: int, are_rows: bool, quotient: Quotient | None = None) -> Program:
-    """The states of sequences of so many elements, one for each of as many lanes: an invocation combines one sequence.
+    """The states of sequences of `length` elements. An invocation combines one sequence, whose elements are its lanes.
 
     A `quotient` is what is written in place of the states.
     """

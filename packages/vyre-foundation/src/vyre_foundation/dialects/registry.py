@@ -102,7 +102,7 @@ def lookup(callee: str) -> Composition:
 
 
 def _unknown(callee: str) -> UnknownCallee:
-    """The error for an op that nobody defines. Its field `reason` says why, where that is known."""
+    """The error for an op that no dialect defines. Its field `reason` is the cause, if it is known, or empty."""
     message, dialect = f"no installed dialect defines {callee!r}", callee.partition(".")[0]
     found = _registry.dialects.get(dialect)
     for step in () if found is None else found.migrations:

@@ -1,8 +1,8 @@
 """Finding the installed dialects: entry points and manifests in, dialects and problems out. A bad one harms no other.
 
 Of several versions of one dialect the highest is used, by the numbers in it, so that 0.10 comes after 0.9. A manifest
-takes no id of a dialect that a distribution announces, and nobody takes one of vyre itself: what a call means would be
-another thing under one fingerprint.
+cannot replace a dialect of a distribution, and only vyre can define its own dialects: otherwise one fingerprint
+would have two meanings.
 """
 
 from __future__ import annotations
