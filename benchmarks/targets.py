@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 import gate
 from records import Measured, Record, best_of
 from report import NOTHING, Table, figure
 
 OURS, POCL, INTEL = "vyre, CPU", "vyre", "vyre, Intel"
+ENDLESS = "vyre, not cancellable"
 HAND, HAND_INTEL, C = "OpenCL C", "OpenCL C, Intel", "gcc -O3, OpenMP"
 STAGES = ("build", "validate", "encode", "decode", "fingerprint")
 TYPED = "dispatch_arrays"
@@ -60,6 +62,7 @@ def table(measured: Mapping[str, Measured]) -> str:
 def all_of(measured: Mapping[str, Measured]) -> Iterator[Verdict]:
     yield from _kernels(measured["kernels"].rows)
     yield from _intel(measured["kernels"].rows)
+    yield _cancellation(measured["core"].rows)
     yield from _dispatches(measured["dispatch"].rows)
     yield from _threads(measured["threads"])
     yield from _starts(measured["startup"].rows)
@@ -92,6 +95,16 @@ def _kernels(rows: Sequence[Record]) -> Iterator[Verdict]:
 def _intel(rows: Sequence[Record]) -> Iterator[Verdict]:
     """What Intel's runtime gains from what we emit for it."""
     yield _worst(rows, INTEL, HAND_INTEL, 0.95, "OpenCL C by hand on Intel's runtime")
+
+
+def _cancellation(rows: Sequence[Record]) -> Verdict:
+    """What it costs that a running launch can be cancelled."""
+    names = dict.fromkeys(row["case"] for row in rows)
+    ratios = [_ratio(_row(rows, name, ENDLESS), _row(rows, name, "vyre")) for name in names]
+    found = [ratio for ratio in ratios if ratio is not None]
+    of = f"the time, median of {len(found)} kernels"
+    taken = median(found) if found else None
+    return Verdict("kernels beside ones that cannot be cancelled", taken, 1.01, " ×", of, is_limit=True)
 
 
 def _worst(rows: Sequence[Record], ours: str, theirs: str, least: float, basis: str) -> Verdict:

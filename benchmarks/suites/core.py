@@ -1,7 +1,8 @@
 """Kernels on one core: CPU time of one thread, which what else the machine does hardly changes.
 
 Every process is bound to the same core and counts its own CPU time. The data are where the kernel wants them, as for
-`kernel` in the suite `kernels`; what a launch costs is part of the figures.
+`kernel` in the suite `kernels`; what a launch costs is part of the figures. One peer is the CPU backend with loops that
+do not ask whether the launch is cancelled: what cancellation costs.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from unittest.mock import patch
 
 from harness import Case, Peer, Scale, Trial
 from records import Record
 from report import Table, figure, ratio
+from targets import ENDLESS
 from workloads import WORKLOADS, Work
 
 from suites import kernels
@@ -31,6 +34,7 @@ _ONE = {
 }
 _KERNELS = {
     OURS: "vyre, CPU",
+    ENDLESS: "vyre, CPU",
     "vyre, PoCL": "vyre",
     BASE: "gcc -O3, OpenMP",
     "Numba": "Numba",
@@ -42,6 +46,7 @@ PEERS = {
     name: Peer(modules=kernels.PEERS[other].modules, environment={**kernels.PEERS[other].environment, **_ONE})
     for name, other in _KERNELS.items()
 }
+PEERS[ENDLESS] = replace(PEERS[ENDLESS], environment={**PEERS[ENDLESS].environment, "VYRE_CACHE": "off"})
 
 
 def cases(scale: Scale) -> list[Case]:
@@ -55,9 +60,12 @@ def takes_part(peer: str, case: Case) -> bool:
 def prepare(peer: str, case: Case) -> dict[str, Trial]:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    if peer == ENDLESS:
+        for module in ("statements", "vectors"):
+            patch(f"vyre_driver_cpu.{module}.chunk_of", return_value=None).start()
     if peer.startswith("vyre"):
         work = WORKLOADS[case.name].make(case.size)
-        return {"": _by_processor_time(work, "cpu" if peer == OURS else "opencl")}
+        return {"": _by_processor_time(work, "opencl" if peer == "vyre, PoCL" else "cpu")}
     found = kernels.prepare(_KERNELS[peer], case)
     return {variant: replace(trial, clock=time.process_time) for variant, trial in found.items()}
 
