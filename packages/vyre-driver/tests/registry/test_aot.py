@@ -15,6 +15,7 @@ from vyre_driver import (
 )
 from vyre_driver.testing.mock import MockBackend
 from vyre_driver.testing.registration import registered
+from vyre_foundation.errors import TypeMismatch
 from vyre_foundation.ir.program import Program
 from vyre_foundation.text import parse
 
@@ -70,3 +71,9 @@ def test_an_emitter_that_breaks() -> None:
         pytest.raises(KernelCompileFailed, match="its emitter raised ZeroDivisionError: oh"),
     ):
         emit_aot_target("~a", PROGRAM)
+
+
+def test_swapped_arguments_are_named() -> None:
+    program = Program("p", (), (1, 1, 1), ())
+    with pytest.raises(TypeMismatch, match=r"emit_aot_target got 'opencl-c', expected a program"):
+        emit_aot_target(program, "opencl-c")  # type: ignore[arg-type]

@@ -40,7 +40,7 @@ BROKEN = {
     "text": ("x[0] = 1;", "body[0]", "got 'x[0] = 1;', expected a statement"),
     "none": (None, "body[0]", "got None, expected a statement"),
     "expression": (ONE, "body[0]", "got Literal, expected a statement"),
-    "class": (Barrier, "body[0]", "got type, expected a statement"),
+    "class": (Barrier, "body[0]", "got the type Barrier, expected a statement"),
     "scope": (Barrier("nonsense"), "body[0].scope", "got 'nonsense', expected a member of Scope"),
     "op": (Atomic("add", B, ONE, ONE), "body[0].op", "got 'add', expected a member of AtomicOp"),
     "collective": (Subgroup("any", ONE), "body[0].op", "got 'any', expected a member of SubgroupOp"),

@@ -8,6 +8,7 @@ from vyre_driver.backend.received import kind_of
 from vyre_driver.errors import BackendError, KernelCompileFailed, UnsupportedFeature
 from vyre_driver.registry.backends import registered_backends, registered_backends_by_precedence, report_to_authors
 from vyre_foundation.errors import without_remedy
+from vyre_foundation.ir.argument import require
 from vyre_foundation.ir.program import Program
 
 
@@ -25,6 +26,7 @@ def emit_aot_target(target: str, program: Program, config: DispatchConfig = DEFA
 
     `UnsupportedFeature` lists the targets when no emitter makes this one; `KernelCompileFailed` if the emitter breaks.
     """
+    require(emit_aot_target, Program, program)
     emitters = {emitter.target: emitter for emitter in registered_aot_emitters()}
     emitter = emitters.get(AotTargetId(target))
     if emitter is None:

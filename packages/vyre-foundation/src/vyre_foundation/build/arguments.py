@@ -10,6 +10,7 @@ import numpy as np
 
 from vyre_foundation.dtype import DTYPES, DType, bf16
 from vyre_foundation.errors import BuildError
+from vyre_foundation.ir.argument import shown as shown, shown_type as shown_type
 from vyre_foundation.ir.buffer import RUNTIME, Count, LengthOf, PerLaunch
 from vyre_foundation.ir.expr import literal
 from vyre_foundation.ir.stmt import SubgroupOp
@@ -58,21 +59,6 @@ def dtype_of(given: object) -> DType:
 def optional_dtype(given: object) -> DType | None:
     """Give the type of the language that `given` names; None for None."""
     return None if given is None else dtype_of(given)
-
-
-def shown(given: object) -> str:
-    """What a message says of an argument: short values as they are, others by their type."""
-    if given is None or isinstance(given, (bool, int, float, str)):
-        text = repr(given)
-        return text if len(text) <= 40 else f"{text[:36]}…{text[-1]}"
-    if isinstance(given, np.dtype):
-        return f"the type {shown_type(given)}"
-    return f"the type {given.__name__}" if isinstance(given, type) else type(given).__name__
-
-
-def shown_type(dtype: np.dtype[Any]) -> str:
-    """What a message says of a type of NumPy: two that differ in their byte order have one name."""
-    return dtype.name if dtype.isnative else f"{dtype.name} in another byte order"
 
 
 def is_value(given: object) -> bool:

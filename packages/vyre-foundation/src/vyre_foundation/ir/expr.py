@@ -15,6 +15,7 @@ from weakref import WeakValueDictionary
 
 from vyre_foundation.dtype import DType, bool_, u32
 from vyre_foundation.errors import LiteralOutOfRange, TypeMismatch
+from vyre_foundation.ir.argument import require
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.integer import integer
 from vyre_foundation.ops.definition import Op
@@ -81,6 +82,7 @@ class Literal(Expr):
         known = _table.get(key)
         if known is not None:
             return known  # type: ignore[no-any-return]
+        require(cls, DType, dtype)
         if bits >> dtype.bits:  # also if it is negative
             raise LiteralOutOfRange(f"{bits:#x} is not a pattern of {dtype.bits} bits", fix="mask the bits")
         self = object.__new__(cls)
@@ -107,6 +109,7 @@ class Local(Expr):
         known = _table.get(key)
         if known is not None:
             return known  # type: ignore[no-any-return]
+        require(cls, DType, dtype)
         self = object.__new__(cls)
         _set(self, "name", name)
         return _enter(key, self, dtype, ())  # type: ignore[no-any-return]
@@ -127,6 +130,8 @@ class Load(Expr):
         known = _table.get(key)
         if known is not None:
             return known  # type: ignore[no-any-return]
+        require(cls, Buffer, buffer)
+        require(cls, Expr, index)
         require_index(buffer, index)
         self = object.__new__(cls)
         _set(self, "buffer", buffer)
@@ -157,6 +162,7 @@ class Length(Expr):
         known = _table.get(key)
         if known is not None:
             return known  # type: ignore[no-any-return]
+        require(cls, Buffer, buffer)
         self = object.__new__(cls)
         _set(self, "buffer", buffer)
         return _enter(key, self, u32, ())  # type: ignore[no-any-return]
@@ -191,6 +197,7 @@ class Id(Expr):
 
     def __new__(cls, kind: IdKind, axis: int = 0) -> Id:
         """Give a position of the invocation; only ids of the grid and the workgroup have axes other than 0."""
+        require(cls, IdKind, kind)
         if axis.__class__ is not int:
             axis = integer(kind.value, "axis", axis)
         key = (cls, kind, axis)
@@ -219,9 +226,15 @@ class Apply(Expr):
         known = _table.get(key)
         if known is not None:
             return known  # type: ignore[no-any-return]
+        try:
+            dtype = result_type(op, args)
+        except AttributeError:
+            require(cls, Op, op)
+            require(cls, Expr, *args)
+            raise
         self = object.__new__(cls)
         _set(self, "op", op)
-        return _enter(key, self, result_type(op, args), args)  # type: ignore[no-any-return]
+        return _enter(key, self, dtype, args)  # type: ignore[no-any-return]
 
     def rebuild(self, args: tuple[Expr, ...]) -> Expr:
         """Give this op over other operands, which may have another type."""
@@ -240,6 +253,8 @@ class Select(Expr):
         known = _table.get(key)
         if known is not None:
             return known  # type: ignore[no-any-return]
+        for arg in key[1:]:
+            require(cls, Expr, arg)
         if condition.dtype is not bool_ or if_true.dtype is not if_false.dtype:
             raise TypeMismatch(
                 f"select got ({condition.dtype}, {if_true.dtype}, {if_false.dtype}), expected (bool, T, T)",
@@ -281,6 +296,8 @@ class Cast(Expr):
         known = _table.get(key)
         if known is not None:
             return known  # type: ignore[no-any-return]
+        require(cls, DType, dtype)
+        require(cls, Expr, value)
         self = object.__new__(cls)
         _set(self, "checked", checked)
         return _enter(key, self, dtype, (value,))  # type: ignore[no-any-return]
@@ -311,6 +328,8 @@ class Bitcast(Expr):
         known = _table.get(key)
         if known is not None:
             return known  # type: ignore[no-any-return]
+        require(cls, DType, dtype)
+        require(cls, Expr, value)
         if dtype.bits != value.dtype.bits or (dtype is bool_) != (value.dtype is bool_):
             raise TypeMismatch(
                 f"bitcast got {value.dtype} ({value.dtype.bits} bits), expected one of {dtype.bits} bits, as {dtype}",
@@ -342,6 +361,8 @@ class Call(Expr):
         known = _table.get(key)
         if known is not None:
             return known  # type: ignore[no-any-return]
+        require(cls, DType, dtype)
+        require(cls, Expr, *args)
         self = object.__new__(cls)
         _set(self, "callee", callee)
         return _enter(key, self, dtype, args)  # type: ignore[no-any-return]
@@ -357,6 +378,7 @@ ExprNode = Literal | Local | Load | Length | Id | Apply | Select | Cast | Bitcas
 
 def literal(dtype: DType, value: Scalar) -> Literal:
     """The literal of `value` in `dtype`; a float is rounded, an integer out of range is refused."""
+    require(literal, DType, dtype)
     if dtype.is_float:
         if isinstance(value, float) or abs(value) <= 2**53:
             return Literal(dtype, to_bits(dtype, round_float(dtype, float(value))))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from vyre_foundation.dtype import u32
 from vyre_foundation.errors import VyreError
+from vyre_foundation.ir.argument import require
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import (
@@ -42,6 +43,7 @@ _PLAIN: dict[str, Callable[[], Stmt]] = {"break": Break, "continue": Continue, "
 
 def parse(text: str) -> Program:
     """The program that `text` writes, or `TextError`; it is not validated."""
+    require(parse, str, text)
     cursor = Cursor(text)
     try:
         return _program(cursor)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from vyre_foundation.errors import TypeMismatch
+from vyre_foundation.ir.argument import shown
 from vyre_foundation.ir.expr import Expr
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Let
@@ -23,7 +25,11 @@ from vyre_foundation.wire.reader import Reader
 
 def decode(data: bytes) -> Program:
     """The program whose wire form is `data`; it is not validated."""
-    data = bytes(data)
+    try:
+        data = bytes(memoryview(data))
+    except TypeError:
+        fix = "pass the bytes of `encode`; `parse` reads text"
+        raise TypeMismatch(f"decode got {shown(data)}, expected bytes", fix=fix) from None
     reader = Reader(data, check_header(data))
     strings = StringTable(reader)
     (name,) = strings.read(reader, 1)
