@@ -22,11 +22,8 @@ from vyre_foundation import (
     call,
     constant,
     dialects,
-    encode,
-    print_program,
     program,
     select,
-    validate,
 )
 from vyre_foundation.dialects import Composition
 from vyre_foundation.dtype import DTYPES, DType, bf16, bool_, f16, f32, f64, i8, i32, i64, u8, u16, u32, u64
@@ -793,18 +790,3 @@ def test_a_program_that_was_refused_can_be_mended() -> None:
         p.build()
     v.set(2)
     p.build()
-
-
-@pytest.mark.parametrize("use", [validate, encode, print_program], ids=lambda use: use.__name__)
-def test_a_builder_says_that_it_is_no_program(use: Callable[[Any], object]) -> None:
-    with program("unbuilt", 64) as p:
-        p.write("out", u32, 1)
-    with pytest.raises(AttributeError, match=r"is a builder, not a program\. Fix: pass what its build\(\) returns"):
-        use(p)
-
-
-def test_other_names_are_missing_from_a_builder_as_from_anything() -> None:
-    with program("any", 64) as p:
-        assert not hasattr(p, "loop")
-    with pytest.raises(AttributeError, match=r"'ProgramBuilder' object has no attribute 'loop'$"):
-        p.loop  # type: ignore[attr-defined]  # noqa: B018

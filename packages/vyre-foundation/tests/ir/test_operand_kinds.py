@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from vyre_foundation import decode, parse
+from vyre_foundation import decode, encode, fingerprint, parse, print_program, program, validate
 from vyre_foundation.dtype import u32
 from vyre_foundation.errors import TypeMismatch
 from vyre_foundation.ir import Access, Apply, Bitcast, Buffer, Call, Cast, Id, Length, Load, Local, Select, literal
@@ -35,6 +35,11 @@ WRONG: dict[str, tuple[Callable[..., Any], tuple[Any, ...], str]] = {
     "select": (Select, (True, ONE, ONE), f"select got True, {EXPRESSION}"),
     "parse": (parse, (b"program",), "parse got bytes, expected a string"),
     "decode": (decode, ("program",), "decode got 'program', expected bytes"),
+    "validate": (validate, (3,), "validate got 3, expected a program"),
+    "builder": (validate, (program("p", 1),), "validate got ProgramBuilder, expected a program"),
+    "encode": (encode, (None,), "encode got None, expected a program"),
+    "fingerprint": (fingerprint, ("p",), "fingerprint got 'p', expected a program"),
+    "print": (print_program, (b"p",), "print_program got bytes, expected a program"),
     "decode of a number": (decode, (5,), "decode got 5, expected bytes"),
 }
 

@@ -16,7 +16,7 @@ ERRORS = [
     ("let x = ;",               11, "got `;`, expected an expression"),
     ("let x = 1",               12, "got the end of the text, expected `;`"),
     ("let x = 1 2;",            13, "got `2`, expected `;`"),
-    ("let x = a;",              11, "no local is called `a`"),
+    ("let x = b;",              11, "no local is called `b`"),
     ("let x = b[0];",           11, "no buffer is called `b`"),
     ("let x = len(b);",         15, "no buffer is called `b`"),
     ("let x = a[1.5];",         13, "`1.5` is not a value of u32"),
@@ -30,7 +30,11 @@ ERRORS = [
     ("let x = a[0] + 1.5:f32;", 16, "add got (u32, f32), expected operands of one type"),
     ("let x = sqrt(a[0]);",     11, "sqrt got u32, expected one of f16 bf16 f32 f64"),
     ("let x = sqrt(1.0, 2.0);", 11, "sqrt got 2 operands (f32, f32), expected 1"),
-    ("let x = frob(1.0);",      11, "no local is called `frob`"),
+    ("let x = frob(1.0);",      11, "no op is called `frob`"),
+    ("let x = a + 1;",          11, "`a` is a buffer, expected a value"),
+    ("let x = global_id;",      11, "`global_id` alone is no value"),
+    ("let x = local_id(0);",    11, "`local_id` alone is no value"),
+    ("let x = subgroup_lane;",  11, "`subgroup_lane` alone is no value"),
     ("let x = select(true, 1);", 11, "select got 2 operands, expected 3"),
     ("let x = select(1, 1, 2);", 18, "`1` is not a value of bool"),
     ("let x = bitcast<f64>(1);", 11, "bitcast got u32 (32 bits), expected one of 64 bits, as f64"),
@@ -50,9 +54,15 @@ ERRORS = [
     ("let x = global_id.w;",    21, "got `w`, expected an axis"),
     ("let for = 1;",             7, "got the word `for`, expected the name of a local"),
     ("let 5 = 1;",               7, "got `5`, expected the name of a local"),
-    ("let x = 1; }}",           15, "got `}`, expected the end of the text"),
+    ("let x = 1; }}",           15, "got `}` behind the program"),
     ("trap(1, tag);",           11, "got `tag`, expected a string"),
     ("trap(1.5, \"t\");",        8, "`1.5` is not a value of u32"),
+    ("barrier;",                10, "got `;`, expected a scope"),
+    ("shared s = 1;",            3, "no statement begins with `shared`"),
+    ("print(a[0]);",             3, "no statement begins with `print`"),
+    ("if true { } elif true { }", 15, "no statement begins with `elif`"),
+    ("else { }",                 3, "no statement begins with `else`"),
+    ("t += 1;",                  5, "got `+`, expected `=`"),
     ("barrier world;",          11, "got `world`, expected a scope"),
     ("atomic nand(a[0], 1);",   10, "got `nand`, expected an atomic"),
     ("subgroup nand(1);",       12, "got `nand`, expected a collective"),
@@ -63,7 +73,7 @@ ERRORS = [
     ("read b: u32[4 per lane] @1;", 21, "got `lane`, expected workgroup or invocation"),
     ("constant t: u8[1] = hex \"0\";", 27, "the string is not bytes in hexadecimal digits"),
     ("constant t: u8[2] = hex \"00\";", 3, "got 1 bytes of data for 2 elements of 1 bytes"),
-    ("let x = 1; read b: u32[] @1;", 14, "got the word `read`, expected the name of a local or buffer"),
+    ("let x = 1; read b: u32[] @1;", 14, "got a declaration behind a statement"),
     ("for i in 0 { }",          14, "got `{`, expected `..`"),
     ("for i in 0.0..1.5 step 1.5 { }", 26, "got `1.5`, expected a whole number"),
     ("if true { } else 5",      20, "got `5`, expected `{`"),
@@ -122,7 +132,7 @@ def test_an_error_as_it_is_shown() -> None:
             "program p workgroup(1) {",
             "line 1, column 25: got the end of the text, expected `}`",
         ),
-        ("program p workgroup(1) {} program", "line 1, column 27: got `program`, expected the end of the text"),
+        ("program p workgroup(1) {} program", "line 1, column 27: got `program` behind the program"),
         ("program p workgroup(007) {}", "line 1, column 21: got `007`, expected a whole number"),
     ],
 )
@@ -211,3 +221,19 @@ def test_a_string_takes_little_more_than_its_characters() -> None:
         tracemalloc.stop()
     assert constant.data == b"\xab" * 2**20
     assert peak < 8 * len(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "fix"),
+    [
+        ("let x = mn(a[0], 1);", "write `min`, if that is meant"),
+        ("let x = frobnicate(1);", "write an op of the table, or call<type> before an op of a dialect"),
+        ("let x = a;", "write an element: a[index]"),
+        ("let x = num_workgroups;", "write num_workgroups.x"),
+        ("let x = subgroup_size;", "write subgroup_size()"),
+    ],
+)
+def test_the_remedy_for_a_name_that_is_no_local(text: str, fix: str) -> None:
+    with pytest.raises(TextError) as caught:
+        parse(f"{HEAD}  {text}\n}}")
+    assert caught.value.fix == fix

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from vyre_foundation.build import arguments
 from vyre_foundation.build.axes import (
@@ -107,15 +107,6 @@ class ProgramBuilder:
         self._ended = "its `with` block has ended"
         if kind is None and len(self._bodies) != 1:
             raise BuildError("a block is still open at the end of the program", fix="leave every `with p.if_(…)` block")
-
-    if not TYPE_CHECKING:  # there, a name that a builder has not is an error already
-
-        def __getattr__(self, name: str) -> NoReturn:
-            """Every function of a program asks for what a program has: then it was given the builder."""
-            missing = f"{type(self).__name__!r} object has no attribute {name!r}"
-            fix = ": this is a builder, not a program. Fix: pass what its build() returns"
-            is_of_program = name in Program.__annotations__ or hasattr(Program, name)
-            raise AttributeError(missing + fix * is_of_program, name=name, obj=self)
 
     # ── buffers ──────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -15,7 +15,7 @@ _KINDS = {
     "Buffer": ("a buffer", "pass the buffer that the program declares"),
     "DType": ("a type", "pass a type of `vyre_foundation.dtype`, such as `u32`"),
     "Op": ("an op", "take it from the table: `OPS['add']`"),
-    "Program": ("a program", "pass a `Program`; `build()` gives that of a builder"),
+    "Program": ("a program", "pass what the `build()` of a builder returns"),
     "bool": ("a bool", "pass True or False"),
     "str": ("a string", "pass the text of a program; `decode` reads bytes"),
     "tuple": ("a tuple of statements", "write `(statement,)`"),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import partial
+from typing import NoReturn
 
 from vyre_foundation.dtype import DType, bool_, u32
 from vyre_foundation.errors import LiteralOutOfRange
@@ -144,10 +146,24 @@ class OperandParser:
         if self.cursor.skip(":"):
             return Local(name, self.cursor.dtype())
         if name not in self.locals:
-            self.cursor.refuse(
-                f"no local is called {token}", f"declare it, or state its type: {shortened(name)}:u32", token
-            )
+            self._refuse_unknown(token, name)
         return Local(name, self.locals[name])
+
+    def _refuse_unknown(self, token: Token, name: str) -> NoReturn:
+        """Say what the name that was read, which no local has, may stand for instead."""
+        called = shortened(name)
+        if name in _ID_KINDS:
+            fix = f"write {name}.x" if _ID_KINDS[name].has_axis else f"write {name}()"
+            self.cursor.refuse(f"{token} alone is no value", fix, token)
+        if self.cursor.is_at("("):
+            near = get_close_matches(name, ["len", "select", *OPS], 1)
+            fix = "write an op of the table, or call<type> before an op of a dialect"
+            if near:
+                fix = f"write `{near[0]}`, if that is meant"
+            self.cursor.refuse(f"no op is called {token}", fix, token)
+        if name in self.buffers:
+            self.cursor.refuse(f"{token} is a buffer, expected a value", f"write an element: {called}[index]", token)
+        self.cursor.refuse(f"no local is called {token}", f"declare it, or state its type: {called}:u32", token)
 
     def buffer(self) -> Buffer:
         """The buffer whose name is here."""

@@ -36,6 +36,7 @@ from vyre_foundation.text.cursor import Cursor
 from vyre_foundation.text.errors import TextError
 from vyre_foundation.text.parse_declarations import declaration, is_declaration, shape, subgroup_size
 from vyre_foundation.text.parse_expressions import ExpressionParser
+from vyre_foundation.text.syntax import BUFFER_WORDS, RESERVED, STATEMENT_WORDS
 from vyre_foundation.text.tokens import TokenKind, shortened
 
 _PLAIN: dict[str, Callable[[], Stmt]] = {"break": Break, "continue": Continue, "return": Return}
@@ -61,7 +62,8 @@ def _program(cursor: Cursor) -> Program:
     cursor.expect("{")
     declared = parser.declarations()
     body = parser.rest_of_body()
-    cursor.kind(TokenKind.END)
+    if cursor.token.kind is not TokenKind.END:
+        cursor.refuse(f"got {cursor.token} behind the program", "delete what stands behind its last brace")
     return Program(name, declared, workgroup_size, body, subgroup)
 
 
@@ -192,6 +194,11 @@ class StatementParser:
             buffer, index, checked = expressions.element()
             cursor.expect("=")
             return Store(buffer, index, expressions.expression(buffer.dtype), checked)
+        if word in BUFFER_WORDS:
+            cursor.refuse("got a declaration behind a statement", "declare all buffers before the first statement")
+        if word in RESERVED or (word and cursor.following in ("(", "")):
+            fix = f"write `name = value`, or begin with one of {' '.join(sorted(STATEMENT_WORDS - {'else'}))}"
+            cursor.refuse(f"no statement begins with {cursor.token}", fix)
         name = cursor.name("a local or buffer")
         cursor.expect("=")
         return Assign(name, expressions.expression(expressions.locals.get(name)))
@@ -260,7 +267,6 @@ class StatementParser:
 
     def one_of(self, words: list[str], what: str) -> str:
         """Parse one of some words; the message for another lists them."""
-        token = self.cursor.kind(TokenKind.WORD)
-        if token.text not in words:
-            self.cursor.refuse(f"got {token}, expected {what}", f"use one of {' '.join(words)}", token)
-        return token.text
+        if self.cursor.token.kind is not TokenKind.WORD or self.cursor.token.text not in words:
+            self.cursor.refuse(f"got {self.cursor.token}, expected {what}", f"use one of {' '.join(words)}")
+        return self.cursor.take().text

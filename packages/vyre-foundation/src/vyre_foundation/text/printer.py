@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from vyre_foundation.dtype import DType, u32
+from vyre_foundation.ir.argument import require
 from vyre_foundation.ir.buffer import RUNTIME, Buffer, Count, LengthOf, PerLaunch
 from vyre_foundation.ir.expr import Expr, Length, Load
 from vyre_foundation.ir.program import Program
@@ -43,6 +44,7 @@ _WORD_OF = {place: word for word, place in BUFFER_WORDS.items()}
 
 def print_program(program: Program) -> str:
     """The text form of `program`, one statement a line."""
+    require(print_program, Program, program)
     return "\n".join(_Printer(program).lines()) + "\n"
 
 

@@ -78,7 +78,7 @@ def tokenize(text: str) -> Iterator[Token]:
         word, at = found[group], found.start(group)
         kind = _KINDS.get(group)
         if kind is None:
-            fix = "write names that are no words between backticks" if word.isprintable() else "delete it"
+            fix = "delete it; names that are no words stand between backticks" if word.isprintable() else "delete it"
             raise text_error(text, at, _unreadable(word), fix)
         if kind is TokenKind.NAME or kind is TokenKind.STRING:
             word = _unescape(text, at, word)

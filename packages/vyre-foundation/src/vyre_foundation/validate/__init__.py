@@ -93,6 +93,7 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
+from vyre_foundation.ir.argument import require
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Var
 from vyre_foundation.validate.buffers import check_buffers
@@ -144,6 +145,7 @@ CACHED_GRIDS = 16
 
 def validate(program: Program, *, legalized: bool = False) -> Facts:
     """The facts of `program`, or `InvalidProgram` with every finding. `legalized`: a legalizer has written it."""
+    require(validate, Program, program)
     return _validated(ValidationReport(program, legalized=legalized))
 
 

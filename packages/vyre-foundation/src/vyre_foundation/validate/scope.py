@@ -89,9 +89,12 @@ class Scopes:
 
     def report_undeclared(self) -> None:
         """A finding for each name that is not declared, where it is used first, when everything has been here."""
+        buffers = {buffer.name for buffer in self._report.program.buffers}
         for name, (place, field) in self._undeclared.items():
-            message = f"got {name!r}, expected a declared local"
-            self._report.at(place, "V021", message, "declare it with let or var before", field=field)
+            message, fix = f"got {name!r}, expected a declared local", "declare it with let or var before"
+            if name in buffers:
+                message, fix = f"got {name!r}, a buffer, expected a declared local", "give the index of an element"
+            self._report.at(place, "V021", message, fix, field=field)
 
     def _declare(self, place: Place, name: str, dtype: DType) -> None:
         if name in self._locals:

@@ -6,6 +6,7 @@ import struct
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
+from vyre_foundation.ir.argument import require
 from vyre_foundation.ir.buffer import Buffer, LengthOf, PerLaunch
 from vyre_foundation.ir.code import Code
 from vyre_foundation.ir.expr import Expr
@@ -22,6 +23,7 @@ from vyre_foundation.wire.varint import write_column
 
 def encode(program: Program) -> bytes:
     """The wire form of `program`, also of one that the validator refuses; `Unencodable` if a field has no bytes."""
+    require(encode, Program, program)
     with refusing_wrong_kinds(program):
         return assemble(program, program.memoised(StatementColumns.of), program.code, str)
 

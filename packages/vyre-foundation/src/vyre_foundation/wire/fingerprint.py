@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vyre_foundation.ir.argument import require
 from vyre_foundation.ir.program import Program
 from vyre_foundation.wire.canonical import encode_canonical
 from vyre_foundation.wire.digest import digest
@@ -14,5 +15,6 @@ def fingerprint(program: Program) -> str:
     It identifies meaning and interface: equal for programs that differ only in the program's name, the names of locals,
     regions, the order of commutative operands and the order of declarations; different for all others.
     """
+    require(fingerprint, Program, program)
     with refusing_wrong_kinds(program):
         return digest(encode_canonical(program)).hex()
