@@ -165,7 +165,7 @@ def stored_at(index):
 
 BUILT = {
     "V013": ("buffers", many_buffers(MAX_BOUND_BUFFERS + 1), many_buffers(MAX_BOUND_BUFFERS)),
-    "V014": ("body[0]" + ".body[0]" * 65, nested(65), nested(64)),
+    "V014": ("body[0]", nested(65), nested(64)),
     "V034": ("body[0].index", stored_at(literal(f32, 1.0)), stored_at(literal(u32, 1))),
     "V016": ("body[0].op", added("add"), added(AtomicOp.ADD)),
     "V015": ("body[0].label", labelled(1025), labelled(1024)),

@@ -49,9 +49,12 @@ def check_kinds(report: ValidationReport) -> None:
 def check_nesting(report: ValidationReport) -> None:
     """Raise at once where statements are nested too deep: everything after this may recurse over them."""
     for place in report.outline.places:
-        if place.depth > MAX_NESTING:
+        if place.depth == 0:
+            outermost = place
+        elif place.depth > MAX_NESTING:
             message = f"got a statement inside of more than {MAX_NESTING} others"
-            report.at(place, "V014", message, "compute conditions before the ifs, or split the program")
+            fix = "split a chain of elif by a comparison around its halves, or compute conditions before the ifs"
+            report.at(outermost, "V014", message, fix)
             report.raise_if_any()
 
 
