@@ -459,6 +459,27 @@ def function_of_numpy(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
 
 
 @case("""
+12: float32(…) is a function of Python, which cannot compute with values of the program
+    return np.float32(x[0])
+           ^^^^^^^^^^^^^^^^
+Fix: write vy.f32(…)
+""")
+def type_of_numpy(x: vy.Array[vy.u32, "n"]) -> vy.Array[vy.f32, "n"]:
+    return np.float32(x[0])
+
+
+@case("""
+12: divmod(…) is a function of Python, which cannot compute with values of the program
+    a, b = divmod(x[0], 3)
+           ^^^^^^^^^^^^^^^
+Fix: write `//` and `%`
+""")
+def divmod_of_python(x: vy.Array[vy.u32, "n"]) -> vy.Array[vy.u32, "n"]:
+    a, b = divmod(x[0], 3)
+    return a + b
+
+
+@case("""
 12: clip(…) is a function of Python, which cannot compute with values of the program
     return np.clip(x[0], 0, 1)
            ^^^^^^^^^^^^^^^^^^^

@@ -310,7 +310,12 @@ def call(reader: ExpressionReader, callee: Any, node: ast.Call) -> object:
     fix = f"write vy.{same}" if same else "use the functions of vyre, or pass what is known before"
     if not same and name in ELEMENTS:
         fix = f"write {ELEMENTS[name]}".replace("vyre.", "vy.").replace("[i]", "")
-    if inspect.isfunction(callee):
+    elif callee is divmod:
+        fix = "write `//` and `%`"
+    elif isinstance(callee, type) and issubclass(callee, np.generic):
+        dtype = dtype_of(callee)
+        fix = f"write vy.{'bool_' if dtype is bool_ else dtype}(…)"
+    elif inspect.isfunction(callee):
         fix = f"decorate {name} with @vy.func"
     reader.refuse(node, f"{name}(…) is a function of Python, which cannot compute with values of the program", fix)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vyre.kernels.errors import KernelError
+from vyre.kernels.matching import MatchRewriter
 from vyre_foundation.errors import BuildError
 
 
@@ -72,6 +73,7 @@ def source_of(function: Callable[..., Any]) -> FunctionSource:
         message = f"got {function.__name__!r}, which is no plain function"
         raise BuildError(message, fix="decorate a function that `def` makes, not `async def`")
     ast.increment_lineno(tree, first - 1 - is_indented)
+    MatchRewriter().visit(tree)
     return FunctionSource(function, file, [line.rstrip("\n") for line in lines], first, tree)
 
 

@@ -27,6 +27,7 @@ from vyre.kernels.annotations import annotations_of
 from vyre.kernels.device import DeviceFunction
 from vyre.kernels.expressions import ExpressionReader
 from vyre.kernels.frame import Frame, OpenLoop
+from vyre.kernels.matching import other_pattern
 from vyre.kernels.reader import IterationLeft
 from vyre.kernels.source import assigned_names, has_return, is_unnamed, leaves_iteration, path_of
 from vyre.kernels.values import (
@@ -343,6 +344,11 @@ class KernelReader(ExpressionReader):
             fix = "count with `for k in range(…)`, which is a loop of the program"
             self.refuse(node, f"`{word}` of a loop that is unrolled, under a condition of the program", fix)
         raise IterationLeft(word)
+
+    def _Match(self, node: ast.Match, *, is_tail: bool) -> NoReturn:
+        """Refuse the pattern because of which the statement was not written as branches."""
+        fix = "match numbers, names with a point, `|` of these and `_`; else write `if` and `elif`"
+        self.refuse(other_pattern(node) or node, "a pattern that names the subject, or takes it apart", fix)
 
     # ── branches ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -843,7 +849,6 @@ def _stem(name: str) -> str:
 _REMEDIES: Mapping[type[ast.stmt], str] = {
     ast.FunctionDef: "define it outside of the kernel, and decorate it with @vy.func",
     ast.ClassDef: "define it outside of the kernel, and decorate it with @vy.struct",
-    ast.Match: "write `if` and `elif`",
     ast.Raise: "write vy.trap(code, text), or `assert condition, text`",
     ast.Import: "import it outside of the kernel",
     ast.ImportFrom: "import it outside of the kernel",
@@ -857,7 +862,7 @@ def _word(node: ast.AST) -> str:
     """What a message says of a statement."""
     words = {
         "With": "`with`", "Try": "`try`", "TryStar": "`try`", "Raise": "`raise`", "FunctionDef": "a function",
-        "ClassDef": "a class", "Delete": "`del`", "Import": "`import`", "ImportFrom": "`import`", "Match": "`match`",
+        "ClassDef": "a class", "Delete": "`del`", "Import": "`import`", "ImportFrom": "`import`",
         "Global": "`global`", "Nonlocal": "`nonlocal`", "AsyncFor": "`async for`", "AsyncWith": "`async with`",
     }  # fmt: skip
     return words.get(type(node).__name__, type(node).__name__)
