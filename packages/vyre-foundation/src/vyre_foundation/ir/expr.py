@@ -82,8 +82,12 @@ class Literal(Expr):
         known = _table.get(key)
         if known is not None:
             return known  # type: ignore[no-any-return]
-        require(cls, DType, dtype)
-        if bits >> dtype.bits:  # also if it is negative
+        try:
+            is_wider = bits >> dtype.bits  # also if it is negative
+        except AttributeError:
+            require(cls, DType, dtype)
+            raise
+        if is_wider:
             raise LiteralOutOfRange(f"{bits:#x} is not a pattern of {dtype.bits} bits", fix="mask the bits")
         self = object.__new__(cls)
         _set(self, "bits", bits)
@@ -130,13 +134,17 @@ class Load(Expr):
         known = _table.get(key)
         if known is not None:
             return known  # type: ignore[no-any-return]
-        require(cls, Buffer, buffer)
-        require(cls, Expr, index)
-        require_index(buffer, index)
+        try:
+            dtype = buffer.dtype
+            require_index(buffer, index)
+        except AttributeError:
+            require(cls, Buffer, buffer)
+            require(cls, Expr, index)
+            raise
         self = object.__new__(cls)
         _set(self, "buffer", buffer)
         _set(self, "checked", checked)
-        return _enter(key, self, buffer.dtype, (index,))  # type: ignore[no-any-return]
+        return _enter(key, self, dtype, (index,))  # type: ignore[no-any-return]
 
     @property
     def index(self) -> Expr:
@@ -378,8 +386,12 @@ ExprNode = Literal | Local | Load | Length | Id | Apply | Select | Cast | Bitcas
 
 def literal(dtype: DType, value: Scalar) -> Literal:
     """The literal of `value` in `dtype`; a float is rounded, an integer out of range is refused."""
-    require(literal, DType, dtype)
-    if dtype.is_float:
+    try:
+        is_float = dtype.is_float
+    except AttributeError:
+        require(literal, DType, dtype)
+        raise
+    if is_float:
         if isinstance(value, float) or abs(value) <= 2**53:
             return Literal(dtype, to_bits(dtype, round_float(dtype, float(value))))
         return Literal(dtype, to_bits(dtype, round_rational(dtype, Fraction(value))))

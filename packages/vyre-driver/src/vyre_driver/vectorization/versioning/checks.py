@@ -10,7 +10,7 @@ from vyre_driver.vectorization.versioning.bound import Bound, Less, at_least, at
 from vyre_driver.vectorization.versioning.extents import Extent, Extents
 from vyre_foundation.dtype import u64
 from vyre_foundation.ir.buffer import Buffer
-from vyre_foundation.ir.expr import Apply, Cast, Expr, Length, Literal, Load, Local, Select, literal
+from vyre_foundation.ir.expr import Apply, Cast, Expr, Length, Literal, Load, Select, literal
 from vyre_foundation.ir.stmt import Assign, Atomic, Body, Continue, For, If, Let, Return, Stmt, Store
 from vyre_foundation.ir.walk import bodies, expressions, postorder, statements
 from vyre_foundation.ops import OPS
@@ -57,6 +57,7 @@ class _Finder:
         self.checks = Checks()
         self._extents, self._arms = extents, arms
         self._seen: set[Expr] = set()
+        self._nonempty_ends: set[Expr] = set()
 
     def body(self, body: Body, *, at_end: bool) -> None:
         """`at_end`: nothing follows `body` in its round of the region."""
@@ -135,7 +136,9 @@ class _Finder:
         start, stop = self._start(loop.start), self._stop(loop.stop)
         if start is None or stop is None:
             return None
-        last = self._before(stop.high, self._extents.least(self.checks.ends.get(loop.stop, loop.stop)))
+        is_nonempty = loop.stop in self._nonempty_ends
+        least = 1 if is_nonempty else self._extents.least(self.checks.ends.get(loop.stop, loop.stop))
+        last = self._before(stop.high, least)
         if isinstance(loop.start, Literal) and isinstance(loop.stop, Literal):
             iterations = range(int(loop.start.value), int(loop.stop.value), loop.step)
             last = number(iterations[-1]) if iterations else last
@@ -151,16 +154,24 @@ class _Finder:
         return extent
 
     def _stop(self, stop: Expr) -> Extent | None:
-        """A loop that could end earlier than at a number, or at what is known to be several, is taken to end there."""
+        """A loop that could end earlier than at a number is taken to end there."""
         if isinstance(stop, Apply) and stop.op.id == "min" and self._extents.is_fixed(stop):
             for most, other in (stop.args, stop.args[::-1]):
                 whole, extent = self._extents.exact(most), self._extents.exact(other)
-                is_whole = isinstance(most, Literal) or (isinstance(most, Local) and self._extents.least(most) > 1)
-                if is_whole and whole is not None and extent is not None:
+                if isinstance(most, Literal) and whole is not None and extent is not None:
                     claims = _possible([*whole.needs, *extent.needs, Less(whole.high.shifted(-1), extent.low)])
                     if claims is not None:
                         return self._settle(stop, most, whole, claims)
+            return self._nonempty(stop) or self._extents.exact(stop)
         return self._extents.exact(stop)
+
+    def _nonempty(self, stop: Expr) -> Extent | None:
+        """The end, fixed, of a loop that is taken to have an iteration."""
+        extent = self._extents.leaf(stop)
+        if extent is not None:
+            self._accept([at_least(extent.low, 1)])
+            self._nonempty_ends.add(stop)
+        return extent
 
     def _before(self, stop: Bound, least: int) -> Bound:
         """The last round before `stop`: a number of its own where there surely is one."""

@@ -95,7 +95,7 @@ class Extents:
         extent = self._computed(node)
         if extent is not None and len(extent.needs) <= _MOST_NEEDS:
             return extent
-        return self._leaf(node) or self._few(node)
+        return self.leaf(node) or self._few(node)
 
     def _computed(self, node: Expr) -> Extent | None:
         match node:
@@ -109,7 +109,7 @@ class Extents:
             case Local(name) if name in self._names:
                 return self._names[name]
             case Apply(op, args) if op.id in _RULES and all(a.dtype.is_integer for a in args):
-                return (self._leaf(node) if op.id in _COARSE else None) or _RULES[op.id](self, *args)
+                return (self.leaf(node) if op.id in _COARSE else None) or _RULES[op.id](self, *args)
             case Cast(dtype, value) if value.dtype.is_integer:
                 return self.of(value) if dtype.bits <= value.dtype.bits else self.exact(value)
             case Select(_, if_true, if_false):
@@ -117,7 +117,7 @@ class Extents:
             case _:
                 return None
 
-    def _leaf(self, node: Expr) -> Extent | None:
+    def leaf(self, node: Expr) -> Extent | None:
         """A value that stays what it is, as the region finds it."""
         if not self.is_fixed(node) or self._ranges.of(node).low < 0:
             return None

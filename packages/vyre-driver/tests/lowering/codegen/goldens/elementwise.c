@@ -16,18 +16,17 @@ kernel void add(const u32 *a, const u32 *b, u32 *out, uniform u32 *runs, u32 b_l
     const u32 first_x = first_group * 64u;
     const u32 t1 = runs[1u] - first_group;
     const u32 end_x = ((t0 < t1) ? t0 : t1) * 64u;
-    const u64 t2 = ((u64)out_length) + 1ull;
-    if (((((u64)first_x) < t2) & ((((u64)end_x) + ((u64)first_x)) < t2)) & ((((u64)first_x) + (((u64)end_x) - 1ull)) < ((u64)b_length))) {
-        for (u32 local_x_1 = 0u; local_x_1 < end_x; local_x_1 += 1u) {
-            const u64 t3 = ((u64)first_x) + ((u64)local_x_1);
-            out[t3] = a[t3] + b[t3];
+    const u32 t2 = (out_length < first_x) ? 0u : (out_length - first_x);
+    const u32 t3 = (end_x < t2) ? end_x : t2;
+    if ((0ull < ((u64)t3)) & ((((u64)first_x) + (((u64)t3) - 1ull)) < ((u64)b_length))) {
+        for (u32 local_x_1 = 0u; local_x_1 < t3; local_x_1 += 1u) {
+            const u64 t4 = ((u64)first_x) + ((u64)local_x_1);
+            out[t4] = a[t4] + b[t4];
         }
     } else {
-        const u32 t4 = (out_length < first_x) ? 0u : (out_length - first_x);
-        const u32 t5 = (end_x < t4) ? end_x : t4;
-        for (u32 local_x = 0u; local_x < t5; local_x += 1u) {
-            const u64 t6 = ((u64)first_x) + ((u64)local_x);
-            out[t6] = a[t6] + (t6 < b_length ? b[t6] : 0u);
+        for (u32 local_x = 0u; local_x < t3; local_x += 1u) {
+            const u64 t5 = ((u64)first_x) + ((u64)local_x);
+            out[t5] = a[t5] + (t5 < b_length ? b[t5] : 0u);
         }
     }
 }

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from vyre_driver.codegen.c.unit import print_unit
-from vyre_driver.legalization.lowered import Lowered
+from vyre_driver.legalization.lowered import RARE, Lowered
 from vyre_foundation.build import apply, program, select
 from vyre_foundation.dtype import i32, i64, u32, u64
 from vyre_foundation.functions import max, min, min as least
 from vyre_foundation.ir.expr import Load, Select
 from vyre_foundation.ir.stmt import Break, For, If, Region, Store
-from vyre_foundation.ir.walk import bodies, expressions, postorder, statements
+from vyre_foundation.ir.walk import bodies, expressions, postorder, rewrite_body, statements
 
 
 def checks(lowered: Lowered, *, rare: bool = False) -> list[str]:
@@ -32,7 +32,7 @@ def checks(lowered: Lowered, *, rare: bool = False) -> list[str]:
                 if isinstance(stmt, If) and stmt.then and isinstance(stmt.then[0], Store) and not stmt.orelse:
                     found.append(stmt.then[0].buffer.name)
             for nested in bodies(stmt):
-                walk(nested, inside or (isinstance(stmt, Region) and stmt.label == "__rare"))
+                walk(nested, inside or (isinstance(stmt, Region) and stmt.label == RARE))
 
     for kernel in lowered.kernels:
         walk(kernel.program.body, False)
@@ -349,3 +349,27 @@ def innermost(lowered: Lowered) -> list[For]:
 
 def select_count(loop: For) -> int:
     return sum(isinstance(n, Select) for n in postorder(e for s in statements(loop.body) for e in expressions(s)))
+
+
+def without_rare(lowered: Lowered) -> Lowered:
+    """Kernels in which what few workgroups come to does nothing."""
+    empty = lambda s: replace(s, body=()) if isinstance(s, Region) and s.label == RARE else s
+    made = [replace(k, program=replace(k.program, body=rewrite_body(k.program.body, empty))) for k in lowered.kernels]
+    return replace(lowered, kernels=tuple(made))
+
+
+@pytest.mark.parametrize("width", [1, 3, 4, 5, 7, 8, 12, 13, 29])
+@pytest.mark.parametrize("height", [1, 2, 3])
+def test_rows_that_end_within_a_workgroup_are_not_rare(width, height, case, dialects):
+    """The last workgroup of each row has fewer invocations: a batch of workgroups goes up to the last."""
+    with program("image", (4, 2)) as p:
+        a, size = p.read("a", u32), p.uniform("size", u32, 2)
+        out = p.write("out", u32, like=a)
+        x, y = p.global_id(0), p.global_id(1)
+        with p.if_((x < size[0]) & (y < size[1])):
+            out[y * size[0] + x] = a[y * size[0] + x] * 3
+    arrays = {"a": range(1, width * height + 1), "size": [width, height]}
+    made = case(p.build(), arrays, grid=(-(-width // 4), -(-height // 2), 1))
+    lowered = made.lower(dialects["loops"].target())
+    assert checks(lowered, rare=True)
+    assert made.run_lowered(without_rare(lowered)) == made.run()
