@@ -69,6 +69,15 @@ def at_most(value: Expr, high: int) -> Bound | None:
     return Bound(plus=value, plus_high=high) if high < _LIMIT else None
 
 
+def natural(x: Bound) -> Bound | None:
+    """An integer, or 0 if it is negative, as one u64 expression; None where that takes more than a subtraction."""
+    if x.is_natural:
+        return x
+    if x.minus is not None or x.plus is None:
+        return None
+    return at_most(Apply(OPS["sub_sat"], x.plus, literal(u64, -x.offset)), max(x.high, 0))
+
+
 def added(x: Bound, y: Bound) -> Bound | None:
     """The sum of two bounds; None where the comparison could wrap in 64 bits."""
     plus, minus = _pair(x.plus, y.plus), _pair(x.minus, y.minus)

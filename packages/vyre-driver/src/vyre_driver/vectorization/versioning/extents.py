@@ -11,7 +11,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from vyre_driver.legalization.ranges import Ranges
-from vyre_driver.vectorization.versioning.bound import Bound, Less, added, at_least, at_most, number, scaled
+from vyre_driver.vectorization.versioning.bound import Bound, Less, added, at_least, at_most, natural, number, scaled
 from vyre_foundation.dtype import DType, u32, u64
 from vyre_foundation.ir.buffer import Access, Buffer
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Id, IdKind, Length, Literal, Load, Local, Select, literal
@@ -167,8 +167,10 @@ class Extents:
             needs += [Less(a.high, number(_ROOT)), Less(b.high, number(_ROOT))]
             most = _ROOT
         high = _times(a.high, b.high, most) or _times(b.high, a.high, most)
-        is_low_natural = a.low.is_natural and b.low.is_natural
-        low = at_most(_both("mul", a.low, b.low), _ROOT * _ROOT) if is_low_natural else number(0)
+        x_low, y_low = natural(a.low), natural(b.low)
+        low: Bound | None = number(0)
+        if x_low is not None and y_low is not None:
+            low = at_most(_both("mul", x_low, y_low), _ROOT * _ROOT)
         return _extent(low, high, a, b, more=needs)
 
     def _shl(self, x: Expr, y: Expr) -> Extent | None:

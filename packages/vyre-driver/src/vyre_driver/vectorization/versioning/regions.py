@@ -280,10 +280,10 @@ def _loops_in(body: Body) -> Iterator[For]:
 
 
 def _known_iterations(loop: For, ranges: Ranges) -> int:
-    """As far as is known, of a loop that does not end early."""
+    """As far as is known, of a loop that does not end early. Batches of workgroups usually are as large as they may."""
     stop = loop.stop
     ends = stop.args if isinstance(stop, Apply) and stop.op.id == "min" else (stop,)
-    last = max(ranges.of(end).low for end in ends)
+    last = max(high if isinstance(end, Local) and low > 1 else low for end in ends for low, high in (ranges.of(end),))
     return max(1, trip_count(int(loop.start.value), last, loop.step)) if isinstance(loop.start, Literal) else 1
 
 

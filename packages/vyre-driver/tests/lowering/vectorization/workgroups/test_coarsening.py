@@ -119,7 +119,7 @@ def test_the_innermost_loop_walks_along_memory(axis, case, check):
     assert most(lowered) > 1
     (kernel,) = lowered.kernels
     loops = [s for s in statements(kernel.program.body) if isinstance(s, For)]
-    innermost = {s.name.split("_")[1] for s in loops if not any(isinstance(inner, For) for inner in s.body)}
+    innermost = {s.name.split("_")[1] for s in loops if not any(isinstance(x, For) for x in statements(s.body))}
     assert innermost == {"xy"[1 - axis]}
 
 
