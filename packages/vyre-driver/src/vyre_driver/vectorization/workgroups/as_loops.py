@@ -25,7 +25,7 @@ from vyre_driver.vectorization.workgroups.crossing import (
     recomputed,
 )
 from vyre_driver.vectorization.workgroups.invocation import LoopInvocation, Workgroup
-from vyre_driver.vectorization.workgroups.lanes import Limit, end_of_loop, split_guard
+from vyre_driver.vectorization.workgroups.lanes import Limit, end_of_loop, limits_of_effects, split_guard
 from vyre_driver.vectorization.workgroups.memory import MAX_BYTES, GroupMemory
 from vyre_driver.vectorization.workgroups.orders import Orders
 from vyre_driver.vectorization.workgroups.returns import without_returns
@@ -211,6 +211,9 @@ class _Grouper:
     def _phase(self, body: Body, *, is_last: bool, anew: bool = False) -> Body:
         """Loops over the invocations around `body`. `anew`: it is there already, so its locals need other names."""
         guarded, counters = split_guard(body, self._group, self._lets, self._places.keys()), self._counters()
+        limits = guarded.limits
+        if is_last:
+            limits = tuple(dict.fromkeys((*limits, *limits_of_effects(guarded.body, self._group, self._lets))))
         here = named_locals(guarded.body) if self._crossing else set()
         declared = declared_locals(guarded.body)
         others = sorted((here & self._places.keys()) - declared.keys(), key=self._places.__getitem__)
@@ -222,7 +225,7 @@ class _Grouper:
         stmts = (*self._take(invocation, taken), *invocation.body(ends), *left)
         if all(isinstance(s, Let) for s in stmts):
             return ()
-        return self._for_all(counters, stmts, guarded.limits, self._orders.of(guarded.body))
+        return self._for_all(counters, stmts, limits, self._orders.of(guarded.body))
 
     def _counters(self) -> dict[int, Local]:
         """Those of a new loop over the invocations, by axis."""

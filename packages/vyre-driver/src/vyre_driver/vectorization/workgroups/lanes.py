@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterable, Mapping, Set as AbstractSet
 from dataclasses import dataclass
 from functools import reduce
 
+from vyre_driver.legalization.conditions import conjuncts
 from vyre_driver.vectorization.workgroups.values import GroupValues
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.expr import Apply, Expr, Id, IdKind, Literal, Local, literal
-from vyre_foundation.ir.stmt import Body, If, Let
+from vyre_foundation.ir.stmt import Assign, Body, Break, Continue, For, If, Let, Region, Return, Var
 from vyre_foundation.ops import OPS
+from vyre_foundation.ops.compare import NEGATED
 
 Limit = tuple[int, IdKind, Expr]
 """An axis, and what the local or the global id must be below."""
@@ -54,6 +56,41 @@ def _outer_guard(
     rest = [term for term, limit in terms if limit is None]
     inner = (If(reduce(lambda a, b: Apply(OPS["and"], a, b), rest), last.then),) if rest else last.then
     return Guarded((*before, *inner), limits) if limits else None
+
+
+def limits_of_effects(body: Body, group: GroupValues, lets: Mapping[str, Expr]) -> tuple[Limit, ...]:
+    """Below what the ids of invocations are that store, or trap: others may be left out where nothing follows.
+
+    ``if id >= n: return; if c: (if id < m: a[id] = x)``  →  the limits n and m
+    """
+    common: dict[Limit, None] | None = None
+    stack: list[tuple[Body, dict[Limit, None]]] = [(body, {})]
+    while stack:
+        stmts, known = stack.pop()
+        for stmt in stmts:
+            match stmt:
+                case If(condition, then, orelse):
+                    stack += [(then, known | _implied(condition, True, group, lets))]
+                    stack += [(orelse, known | _implied(condition, False, group, lets))]
+                    if then and isinstance(then[-1], Return):
+                        known = known | _implied(condition, False, group, lets)
+                case For() | Region():
+                    stack.append((stmt.body, known))
+                case Let() | Var() | Assign() | Break() | Continue() | Return():
+                    pass
+                case _:
+                    common = known if common is None else {limit: None for limit in common if limit in known}
+    return tuple(common or ())
+
+
+def _implied(condition: Expr, truth: bool, group: GroupValues, lets: Mapping[str, Expr]) -> dict[Limit, None]:
+    """The limits that hold where a condition is true, or false."""
+    found: dict[Limit, None] = {}
+    for node, wanted in conjuncts(condition, truth):
+        if isinstance(node, Apply) and node.op.id in NEGATED and node.args[0].dtype.is_integer:
+            limit = _limit(node if wanted else Apply(OPS[NEGATED[node.op.id]], *node.args), group, lets)
+            found |= {} if limit is None else {limit: None}
+    return found
 
 
 def _conjunction(condition: Expr) -> list[Expr]:
