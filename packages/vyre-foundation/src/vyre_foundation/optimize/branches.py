@@ -11,7 +11,8 @@
       out[1] = 2;
     }
 
-A condition is decided by bounds of what it compares, and by the conditions around it and the exits before it.
+A condition is decided by bounds of what it compares, and by the conditions around it and the exits before it. So are
+the conditions of selections.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from __future__ import annotations
 from dataclasses import replace
 from enum import Flag, auto
 
-from vyre_foundation.ir.expr import Apply, Literal, Local
+from vyre_foundation.ir.expr import Apply, Expr, Literal, Local, Select
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Assign, Atomic, Body, Break, Continue, For, If, Region, Return, Stmt, Store, Trap
-from vyre_foundation.ir.walk import bodies, same_body
+from vyre_foundation.ir.walk import bodies, rewrite, same_body, with_expressions
 from vyre_foundation.ops import OPS
 from vyre_foundation.optimize.analysis import facts_after
 from vyre_foundation.optimize.dependence import Dependences
@@ -35,7 +36,7 @@ from vyre_foundation.validate.facts import Facts
 def simplify_branches(program: Program, facts: Facts) -> Program:
     """The program with fewer branches."""
     while True:
-        branches = _Branches(Knowledge(Dependences(program, facts.mutable), facts.ranges))
+        branches = _Branches(program, Knowledge(Dependences(program, facts.mutable), facts.ranges))
         body, _ = branches.body(program.body, Known())
         if body is program.body:
             return program
@@ -59,8 +60,11 @@ class Has(Flag):
 
 
 class _Branches:
-    def __init__(self, knowledge: Knowledge) -> None:
+    def __init__(self, program: Program, knowledge: Knowledge) -> None:
         self._knowledge = knowledge
+        self._has_selections = bool(program.code.of(Select))
+        self._images: tuple[Known, dict[Expr, Expr]] = Known(), {}
+        """What expressions become where something is known, which mostly is so for several statements."""
         self._has: dict[int, tuple[Stmt, Has]] = {}
 
     def body(self, body: Body, known: Known) -> tuple[Body, Known]:
@@ -83,8 +87,24 @@ class _Branches:
                     inside, known = self.body(stmt.body, known)
                     out.append(stmt if inside is stmt.body else replace(stmt, body=inside))
                 case _:
-                    out.append(stmt)
+                    out.append(self._without_decided(stmt, known))
         return known
+
+    def _without_decided(self, stmt: Stmt, known: Known) -> Stmt:
+        """A statement without the selections whose conditions are known where it stands."""
+        if not (known.truths and self._has_selections):
+            return stmt
+        if known is not self._images[0]:
+            self._images = known, {}
+
+        def decided(node: Expr) -> Expr:
+            if isinstance(node, Select):
+                condition = self._knowledge.reduced(known, node.condition)
+                if isinstance(condition, Literal):
+                    return node.if_true if condition.bits else node.if_false
+            return node
+
+        return with_expressions(stmt, lambda root: rewrite(root, decided, self._images[1]))
 
     # ── branches ─────────────────────────────────────────────────────────────────────────────────────────────────────
 

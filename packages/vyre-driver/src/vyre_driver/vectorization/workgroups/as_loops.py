@@ -210,7 +210,10 @@ class _Grouper:
 
     def _phase(self, body: Body, *, is_last: bool, anew: bool = False) -> Body:
         """Loops over the invocations around `body`. `anew`: it is there already, so its locals need other names."""
-        guarded, counters = split_guard(body, self._group, self._lets, self._places.keys()), self._counters()
+        guarded, counters = (
+            split_guard(body, self._group, self._lets, self._places.keys(), is_last=is_last),
+            self._counters(),
+        )
         limits = guarded.limits
         if is_last:
             limits = tuple(dict.fromkeys((*limits, *limits_of_effects(guarded.body, self._group, self._lets))))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Set as AbstractSet
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 
 from vyre_driver.legalization.conditions import conjuncts
 from vyre_driver.vectorization.workgroups.values import GroupValues
@@ -30,18 +30,45 @@ class Guarded:
     limits: tuple[Limit, ...] = ()
 
 
-def split_guard(body: Body, group: GroupValues, lets: Mapping[str, Expr], crossing: AbstractSet[str]) -> Guarded:
+def split_guard(
+    body: Body, group: GroupValues, lets: Mapping[str, Expr], crossing: AbstractSet[str], *, is_last: bool = False
+) -> Guarded:
     """Turn the guards around a body into limits of the loop over invocations.
 
     ``let i = global_id; if i < n and c: …``  →  the limit n, and ``let i = global_id; if c: …``
 
-    Only where lets and one `if` are all of the body, and nothing else needs the lets.
+    Only where lets and one `if` are all of the body, and nothing else needs the lets. `is_last`: nothing follows, so a
+    return at the beginning is such a guard of the rest.
     """
     limits: list[Limit] = []
+    if is_last:
+        body = _with_rest_guarded(body)
     while (found := _outer_guard(body, group, lets, crossing)) is not None:
         body = found.body
         limits += found.limits
     return Guarded(body, tuple(limits))
+
+
+def _with_rest_guarded(body: Body) -> Body:
+    """Turn a return at the beginning into a guard: ``if c: return; …``  →  ``if not c: …``."""
+    for position, stmt in enumerate(body):
+        match stmt:
+            case Let():
+                continue
+            case If(condition, (Return(),), ()) if body[position + 1 :]:
+                inverse = reduce(partial(Apply, OPS["and"]), (_negated(*part) for part in conjuncts(condition, False)))
+                return (*body[:position], If(inverse, body[position + 1 :]))
+        break
+    return body
+
+
+def _negated(node: Expr, is_wanted: bool) -> Expr:
+    """The condition that a node is true, or that it is false."""
+    if is_wanted:
+        return node
+    if isinstance(node, Apply) and node.op.id in NEGATED and node.args[0].dtype.is_integer:
+        return Apply(OPS[NEGATED[node.op.id]], *node.args)
+    return Apply(OPS["not"], node)
 
 
 def _outer_guard(
@@ -87,9 +114,8 @@ def _implied(condition: Expr, truth: bool, group: GroupValues, lets: Mapping[str
     """The limits that hold where a condition is true, or false."""
     found: dict[Limit, None] = {}
     for node, wanted in conjuncts(condition, truth):
-        if isinstance(node, Apply) and node.op.id in NEGATED and node.args[0].dtype.is_integer:
-            limit = _limit(node if wanted else Apply(OPS[NEGATED[node.op.id]], *node.args), group, lets)
-            found |= {} if limit is None else {limit: None}
+        limit = _limit(_negated(node, wanted), group, lets)
+        found |= {} if limit is None else {limit: None}
     return found
 
 
