@@ -8,12 +8,13 @@ import pytest
 from vyre_conform.address import Query
 from vyre_conform.case import Alike, AsEvaluated, Case, Exactly, Spec
 from vyre_conform.cases import GROUPS, specs
+from vyre_conform.cases.subgroups import legal_ops
 from vyre_conform.oracle import settle
 from vyre_conform.oracle.array_ops import array_opinion
 from vyre_conform.oracle.precise import HAS_MPFR
 from vyre_foundation.dtype import DTYPES, bool_
 from vyre_foundation.ir.buffer import Memory
-from vyre_foundation.ir.expr import Apply, Bitcast, Cast, Id, IdKind, Length, Load
+from vyre_foundation.ir.expr import Apply, Bitcast, Cast, Id, IdKind, Length, Literal, Load
 from vyre_foundation.ir.stmt import (
     Atomic,
     AtomicOp,
@@ -28,6 +29,7 @@ from vyre_foundation.ir.stmt import (
 from vyre_foundation.ir.walk import program_expressions, statements
 from vyre_foundation.ops import OPS, Tier
 from vyre_foundation.ops.scalar import to_bits
+from vyre_foundation.validate.facts import Feature
 
 SPECS = specs()
 LANGUAGE = [op for op in OPS.values() if op.tier is Tier.LANGUAGE]
@@ -74,6 +76,20 @@ def test_the_corpus_reaches_every_construct() -> None:
     assert {s.scope for s in stmts if isinstance(s, Barrier)} == set(Scope)
     assert any(isinstance(s, Trap) for s in stmts)
     assert any(isinstance(s, IndirectDispatch) for s in stmts)
+
+
+def test_a_device_without_wide_types_is_judged_on_all_others() -> None:
+    narrow = [t for t in DTYPES if t.bits < 64]
+    groups = ("casts", "literals", "floats", "memory", "subgroups", "temptations")
+    programs = [built(spec).launch.program for spec in SPECS if spec.address.group in groups]
+    programs = [p for p in programs if not p.validate().features & {Feature.F64, Feature.INT64}]
+    nodes = [node for program in programs for node in program_expressions(program)]
+    assert {(n.value.dtype, n.dtype) for n in nodes if isinstance(n, Cast)} == {(s, t) for s in narrow for t in narrow}
+    folded = {(n.op, n.args[0].dtype) for n in nodes if isinstance(n, Apply) and isinstance(n.args[0], Literal)}
+    assert folded == {(op, t) for op in LANGUAGE for t in op.accepts if t in narrow}
+    collectives = [s for p in programs for s in statements(p.body) if isinstance(s, Subgroup)]
+    voted = {s.op for s in collectives if s.value.dtype is bool_}
+    assert voted == {op for op in legal_ops(bool_) if op.result_type(bool_) in narrow}
 
 
 def test_a_seed_gives_the_same_case() -> None:

@@ -1,4 +1,4 @@
-"""Every cast and every bitcast: one program for each source type, one output for each target type.
+"""Every cast and every bitcast: a program or a few for each source type, one output for each target type.
 
 Each pair of types has a cell for each bucket of values.
 """
@@ -13,7 +13,7 @@ from typing import TypeAlias
 from vyre_conform.address import Address, address
 from vyre_conform.case import Exactly, Launch, OutputSlice, Size, Spec, Work, seeded
 from vyre_conform.cases.buckets import buckets_of, rows_of
-from vyre_conform.cases.values import pack, pack_bits
+from vyre_conform.cases.values import by_needs, pack, pack_bits
 from vyre_foundation.build import Value, program
 from vyre_foundation.dtype import DTYPES, DType, bool_
 from vyre_foundation.ir.expr import Bitcast, Cast
@@ -29,17 +29,14 @@ KINDS: dict[str, tuple[Make, Callable[[DType, DType, Scalar], Scalar]]] = {
 def specs() -> Iterator[Spec]:
     for kind in KINDS:
         for source in DTYPES:
-            if targets := _targets(kind, source):
+            every = _targets(kind, source)
+            for at, targets in by_needs(address("casts", kind, source=source), every, [source]).items():
                 parts = [_at(kind, source, t, bucket) for bucket in buckets_of(source, 1) for t in targets]
-                case = seeded(address("casts", kind, source=source), _buckets, kind, source)
-                yield replace(case, parts=tuple(parts))
-                if source.bits == 16:
-                    yield _exhaustive(kind, source)
-
-
-def _exhaustive(kind: str, source: DType) -> Spec:
-    case = seeded(address("casts", kind, source=source, all="rows"), _every, kind, source, size=Size.FULL)
-    return replace(case, parts=tuple(_at(kind, source, target, "all") for target in _targets(kind, source)))
+                yield replace(seeded(at, _buckets, kind, source, targets), parts=tuple(parts))
+            if source.bits == 16:
+                for at, targets in by_needs(address("casts", kind, source=source, all="rows"), every).items():
+                    parts = [_at(kind, source, target, "all") for target in targets]
+                    yield replace(seeded(at, _every, kind, source, targets, size=Size.FULL), parts=tuple(parts))
 
 
 def _targets(kind: str, source: DType) -> list[DType]:
@@ -52,29 +49,28 @@ def _at(kind: str, source: DType, target: DType, bucket: str) -> Address:
     return address("casts", kind, source=source, target=target, values=bucket)
 
 
-def _buckets(kind: str, source: DType, rng: Random) -> Work:
+def _buckets(kind: str, source: DType, targets: Sequence[DType], rng: Random) -> Work:
     patterns: list[int] = []
     parts = []
     for bucket in buckets_of(source, 1):
         start = len(patterns)
         patterns += [bits for (bits,) in rows_of(bucket, [source], rng)]
         rows = range(start, len(patterns))
-        parts += [OutputSlice(_at(kind, source, t, bucket), rows, (f"to_{t}",)) for t in _targets(kind, source)]
-    launch, expected = _worked_out(kind, source, patterns)
+        parts += [OutputSlice(_at(kind, source, t, bucket), rows, (f"to_{t}",)) for t in targets]
+    launch, expected = _worked_out(kind, source, targets, patterns)
     return launch, expected, *tuple(parts)
 
 
-def _every(kind: str, source: DType, rng: Random) -> Work:
+def _every(kind: str, source: DType, targets: Sequence[DType], rng: Random) -> Work:
     """All patterns of a type."""
     rows = range(1 << source.bits)
-    parts = [OutputSlice(_at(kind, source, t, "all"), rows, (f"to_{t}",)) for t in _targets(kind, source)]
-    launch, expected = _worked_out(kind, source, rows)
+    parts = [OutputSlice(_at(kind, source, t, "all"), rows, (f"to_{t}",)) for t in targets]
+    launch, expected = _worked_out(kind, source, targets, rows)
     return launch, expected, *tuple(parts)
 
 
-def _worked_out(kind: str, source: DType, patterns: Sequence[int]) -> tuple[Launch, Exactly]:
+def _worked_out(kind: str, source: DType, targets: Sequence[DType], patterns: Sequence[int]) -> tuple[Launch, Exactly]:
     make, meaning = KINDS[kind]
-    targets = _targets(kind, source)
     with program(f"{kind}_{source}", 64) as p:
         x = p.read("x", source)
         outs = [p.write(f"to_{target}", target, like=x) for target in targets]

@@ -8,7 +8,7 @@ from typing import Any
 
 from vyre_conform.address import address
 from vyre_conform.case import Exactly, Expected, Launch, Spec, seeded
-from vyre_conform.cases.values import pack, pack_bits
+from vyre_conform.cases.values import by_needs, pack, pack_bits
 from vyre_foundation.build import Value, apply, constant, program
 from vyre_foundation.dtype import FLOATS, DType, bool_, f32, f64
 from vyre_foundation.ops import OPS
@@ -76,7 +76,9 @@ def specs() -> Iterator[Spec]:
         for group in (1, 64) if dtype in (f32, f64) else ():  # compilers select other instructions for vectors
             yield seeded(address("floats", "fused", dtype=dtype, group=group), _formulas, "fused", dtype, group)
         yield seeded(address("floats", "neutral_literals", dtype=dtype), _neutral, dtype)
-        yield seeded(address("floats", "there_and_back", dtype=dtype), _casts, dtype)
+        others = [t for t in FLOATS if t is not dtype]
+        for at, some in by_needs(address("floats", "there_and_back", dtype=dtype), others, [dtype]).items():
+            yield seeded(at, _casts, dtype, some)
 
 
 def _operands(dtype: DType, rng: Random, rows: int = 700) -> list[tuple[int, int, int]]:
@@ -130,9 +132,8 @@ def _neutral(dtype: DType, rng: Random) -> tuple[Launch, Expected]:
     return Launch(program=p.build(), inputs={"x": pack_bits(dtype, patterns)}), Exactly(tuple(outputs), ("x",))
 
 
-def _casts(dtype: DType, rng: Random) -> tuple[Launch, Expected]:
-    """Casts to every other float and back round on the way, and arithmetic between them is in the narrow type."""
-    others = [t for t in FLOATS if t is not dtype]
+def _casts(dtype: DType, others: list[DType], rng: Random) -> tuple[Launch, Expected]:
+    """Casts to other floats and back round on the way, and arithmetic between them is in the narrow type."""
     with program(f"there_and_back_{dtype}", 64) as p:
         x = p.read("x", dtype)
         i = p.let(p.global_id(0))

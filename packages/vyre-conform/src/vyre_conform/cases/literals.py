@@ -9,7 +9,7 @@ from random import Random
 from vyre_conform.address import address
 from vyre_conform.case import Exactly, Expected, Launch, Size, Spec, fixed, seeded
 from vyre_conform.cases.buckets import POOLS, rows_of
-from vyre_conform.cases.values import pack
+from vyre_conform.cases.values import by_needs, pack
 from vyre_foundation.build import Value, apply, program
 from vyre_foundation.dtype import DTYPES, DType, f32, i32, i64, u32
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Literal
@@ -23,13 +23,15 @@ def specs() -> Iterator[Spec]:
         yield seeded(address("literals", "value", dtype=dtype), _values, dtype)
     for op in OPS.values():
         if op.tier is Tier.LANGUAGE:
-            yield seeded(address("literals", "op", op=op.id), _folded, op)
+            for at, types in by_needs(address("literals", "op", op=op.id), op.accepts).items():
+                yield seeded(at, _folded, op, types)
         if op.tier is Tier.LANGUAGE and op.arity > 1:
             for dtype in op.accepts:
                 size = Size.CI if dtype in (i32, i64, f32) else Size.FULL
                 yield seeded(address("literals", "operand", op=op.id, dtype=dtype), _operand, op, dtype, size=size)
     for dtype in DTYPES:
-        yield seeded(address("literals", "cast", target=dtype), _folded_casts, dtype)
+        for at, sources in by_needs(address("literals", "cast", target=dtype), DTYPES, [dtype]).items():
+            yield seeded(at, _folded_casts, dtype, sources)
     for number in (1, 2, 3):
         yield fixed(address("literals", "cached", number=number), _cached, number)
 
@@ -54,11 +56,11 @@ def _values(dtype: DType, rng: Random) -> tuple[Launch, Expected]:
     return launch, Exactly((pack(dtype, [literal.value for literal in literals]),))
 
 
-def _folded(op: Op, rng: Random) -> tuple[Launch, Expected]:
+def _folded(op: Op, types: list[DType], rng: Random) -> tuple[Launch, Expected]:
     """Five rows of every operand type; one output per result type."""
-    results = list(dict.fromkeys(op.results.values()))
+    results = list(dict.fromkeys(op.results[dtype] for dtype in types))
     rows: dict[DType, list[tuple[Apply, bytes]]] = {result: [] for result in results}
-    for dtype in op.accepts:
+    for dtype in types:
         pools = [name for name, pool in POOLS.items() if pool(dtype)]
         for row in [rng.choice(rows_of(bucket, [dtype] * op.arity, rng)) for bucket in rng.choices(pools, k=5)]:
             literals = [_observable(dtype, bits) for bits in row]
@@ -105,9 +107,11 @@ def _ends(dtype: DType) -> list[Literal]:
     return [Literal(dtype, bits) for bits in dict.fromkeys(to_bits(dtype, value) for value in values)]
 
 
-def _folded_casts(target: DType, rng: Random) -> tuple[Launch, Expected]:
+def _folded_casts(target: DType, sources: list[DType], rng: Random) -> tuple[Launch, Expected]:
     literals = [
-        _observable(source, bits) for source in DTYPES for bits in rng.sample(special_bits(source), min(2, source.bits))
+        _observable(source, bits)
+        for source in sources
+        for bits in rng.sample(special_bits(source), min(2, source.bits))
     ]
     launch = _stored(f"folded_cast_{target}", target, [Cast(target, literal) for literal in literals])
     return launch, Exactly((pack(target, [cast(x.dtype, target, x.value) for x in literals]),))

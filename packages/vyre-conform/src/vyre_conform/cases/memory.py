@@ -10,7 +10,7 @@ import numpy as np
 from vyre_conform.address import address
 from vyre_conform.case import Exactly, Expected, Launch, Spec, fixed, seeded
 from vyre_conform.cases import bounds
-from vyre_conform.cases.values import pack, pack_bits
+from vyre_conform.cases.values import by_needs, pack, pack_bits
 from vyre_foundation.build import Array, program
 from vyre_foundation.dtype import DTYPES, FLOATS, DType, bool_, f32, u8, u16, u32, u64
 from vyre_foundation.ir.buffer import LengthOf, Memory, Per, PerLaunch
@@ -30,7 +30,8 @@ def specs() -> Iterator[Spec]:
     yield fixed(address("memory", "empty_inputs"), _empty)
     yield seeded(address("memory", "untouched_outputs"), _untouched)
     yield fixed(address("memory", "bool_bytes"), _bool_bytes)
-    yield seeded(address("memory", "nan_is_canonical"), _nans)
+    for at, types in by_needs(address("memory", "nan_is_canonical"), FLOATS).items():
+        yield seeded(at, _nans, types)
     yield seeded(address("memory", "lengths"), _lengths)
     yield fixed(address("memory", "output_range"), _output_range)
     yield seeded(address("memory", "grid_of_a_range"), _grid_of_a_range)
@@ -152,13 +153,13 @@ def _bool_bytes() -> tuple[Launch, Expected]:
     return Launch(program=p.build(), inputs={"x": data}), Exactly(outputs, ("x",))
 
 
-def _nans(rng: Random) -> tuple[Launch, Expected]:
+def _nans(types: list[DType], rng: Random) -> tuple[Launch, Expected]:
     """Every NaN that is stored or bitcast is the canonical one, whatever its sign and payload were."""
     inputs: dict[str, bytes] = {}
     outputs: list[bytes] = []
     with program("nans", 64) as p:
         i = p.global_id(0)
-        for dtype in FLOATS:
+        for dtype in types:
             x = p.read(f"x_{dtype}", dtype)
             stored, bits = p.write(f"stored_{dtype}", dtype, like=x), p.write(f"bits_{dtype}", dtype.unsigned, like=x)
             stored[i] = x[i]

@@ -10,9 +10,9 @@ import numpy as np
 
 from vyre_conform.address import address
 from vyre_conform.case import Exactly, Expected, Launch, Spec, seeded
-from vyre_conform.cases.values import pack, pack_bits
+from vyre_conform.cases.values import by_needs, pack, pack_bits
 from vyre_foundation.build import Value, apply, constant, program, select
-from vyre_foundation.dtype import FLOATS, bool_, u32
+from vyre_foundation.dtype import FLOATS, DType, bool_, u32
 from vyre_foundation.ops.scalar import from_bits
 
 GROUP = 16
@@ -22,9 +22,11 @@ TOP = 2**32
 def specs() -> Iterator[Spec]:
     yield seeded(address("places", "shifted_in_groups"), _shifted)
     yield seeded(address("places", "shifted_over_the_grid"), _shifted_far)
-    yield seeded(address("places", "onto_itself"), _itself)
+    for at, types in by_needs(address("places", "onto_itself"), (*FLOATS, bool_)).items():
+        yield seeded(at, _itself, types)
     yield seeded(address("places", "own_index"), _own_index)
-    yield seeded(address("places", "special_tables"), _tables)
+    for at, types in by_needs(address("places", "special_tables"), FLOATS).items():
+        yield seeded(at, _tables, types)
     yield seeded(address("places", "between_stores"), _between)
     yield seeded(address("places", "read_again"), _again)
 
@@ -77,14 +79,14 @@ def _shifted_far(rng: Random) -> tuple[Launch, Expected]:
     return Launch(program=p.build(), inputs={"x": pack(u32, values)}), Exactly(outputs)
 
 
-def _itself(rng: Random) -> tuple[Launch, Expected]:
+def _itself(types: list[DType], rng: Random) -> tuple[Launch, Expected]:
     """``x[i] = x[i]`` is not nothing: a NaN loses its payload and sign, a true byte becomes 1."""
     inputs: dict[str, bytes] = {}
     outputs = []
     count = 60
     with program("onto_itself", GROUP) as p:
         i = p.let(p.global_id(0))
-        for dtype in (*FLOATS, bool_):
+        for dtype in types:
             x = p.read_write(f"x_{dtype}", dtype)
             x[i] = x[i]
             patterns = [rng.getrandbits(8 * dtype.size) for _ in range(count)]
@@ -132,13 +134,13 @@ def _own_index(rng: Random) -> tuple[Launch, Expected]:
     return Launch(program=p.build(), inputs=inputs), Exactly(outputs)
 
 
-def _tables(rng: Random) -> tuple[Launch, Expected]:
+def _tables(types: list[DType], rng: Random) -> tuple[Launch, Expected]:
     """Special values in constant memory, at places that are known and at others: infinities, NaNs, zeros with signs."""
     specials = [float("-inf"), float("nan"), float("inf"), -0.0, 0.0, -1.5]
     count, outputs = len(specials), []
     with program("special_tables", GROUP) as p:
         i = p.let(p.global_id(0))
-        for dtype in FLOATS:
+        for dtype in types:
             table = p.constant(f"table_{dtype}", dtype, np.frombuffer(pack(dtype, specials), dtype.numpy))
             seen, known = p.write(f"seen_{dtype}", dtype, count + 2), p.write(f"known_{dtype}", u32, count)
             seen[i] = -table[i]

@@ -8,7 +8,7 @@ from random import Random
 
 from vyre_conform.address import address
 from vyre_conform.case import Exactly, Expected, Launch, Spec, fixed, seeded
-from vyre_conform.cases.values import pack, pack_bits
+from vyre_conform.cases.values import by_needs, pack, pack_bits
 from vyre_foundation.build import program
 from vyre_foundation.dtype import DTYPES, DType, bool_, f32, u32, u64
 from vyre_foundation.ir.stmt import SubgroupOp
@@ -22,7 +22,10 @@ SIZES = (1, 2, 4, 8, 16, 32, 64)
 def specs() -> Iterator[Spec]:
     for size in SIZES:
         for dtype in DTYPES if size == 32 else (bool_, u32, f32):
-            yield seeded(address("subgroups", "all_ops", size=size, dtype=dtype), _all, size, dtype)
+            results = dict.fromkeys(op.result_type(dtype) for op in legal_ops(dtype))
+            at = address("subgroups", "all_ops", size=size, dtype=dtype)
+            for own, types in by_needs(at, results, [dtype]).items():
+                yield seeded(own, _all, size, dtype, types)
     yield fixed(address("subgroups", "ids"), _ids)
     yield seeded(address("subgroups", "in_loops"), _in_loops)
     yield seeded(address("subgroups", "in_2d_groups"), _in_2d)
@@ -96,11 +99,11 @@ def _identity(op: SubgroupOp, dtype: DType) -> Scalar:
     return 0.0 if dtype.is_float else 0
 
 
-def _all(size: int, dtype: DType, rng: Random) -> tuple[Launch, Expected]:
-    """Every legal op of a type over two groups of subgroups, one output per op."""
+def _all(size: int, dtype: DType, results: list[DType], rng: Random) -> tuple[Launch, Expected]:
+    """Every legal op of a type that has one of these results over two groups of subgroups, one output per op."""
     group = max(size, 32) if size < 64 else 64
     count = group * 2
-    ops = legal_ops(dtype)
+    ops = [op for op in legal_ops(dtype) if op.result_type(dtype) in results]
     with program(f"subgroup_{size}_{dtype}", group, subgroup_size=size) as p:
         x, lanes = p.read("x", dtype), p.read("lanes", u32)
         i = p.let(p.global_id(0))

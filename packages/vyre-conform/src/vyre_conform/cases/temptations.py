@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
 
 from vyre_conform.address import address
 from vyre_conform.case import Exactly, Expected, Launch, Spec, fixed, seeded
-from vyre_conform.cases.values import pack
+from vyre_conform.cases.values import by_needs, pack
 from vyre_foundation.build import Value, apply, program, select
 from vyre_foundation.dtype import FLOATS, INTEGERS, DType, f16, f32, f64, i32, i64, u8, u32, u64
 from vyre_foundation.ops import OPS
@@ -62,9 +62,15 @@ def specs() -> Iterator[Spec]:
         for memory in ("storage", "workgroup"):
             at = address("temptations", "periodic_index", period=period, memory=memory)
             yield fixed(at, _periods, period, memory)
-    yield seeded(address("temptations", "shifts_of_shifts"), _shifts)
-    yield seeded(address("temptations", "ops_of_ops"), _ops_of_ops)
-    yield seeded(address("temptations", "casts_of_casts"), _casts_of_casts)
+    for at, types in by_needs(address("temptations", "shifts_of_shifts"), INTEGERS).items():
+        yield seeded(at, _shifts, types)
+    for at, types in by_needs(address("temptations", "ops_of_ops"), INTEGERS).items():
+        yield seeded(at, _ops_of_ops, types)
+    narrow = [t for t in INTEGERS if t.bits <= 32]
+    yield seeded(address("temptations", "casts_of_casts", bits=32), _casts_of_casts, narrow, (f16, f32), i32, u32)
+    yield seeded(
+        address("temptations", "casts_of_casts", bits=64), _casts_of_casts, INTEGERS, (f16, f32, f64), i64, u64
+    )
     yield fixed(address("temptations", "stores_in_a_loop"), _stores)
     yield fixed(address("temptations", "element_of_a_loop"), _element)
     yield fixed(address("temptations", "element_of_some_rounds"), _element_of_some_iterations)
@@ -177,13 +183,13 @@ def _differences(dtype: DType, rng: Random) -> tuple[Launch, Expected]:
     return _pointwise("differences", dtype, dtype, columns, lambda a, b, c: a - (b - c), model)
 
 
-def _shifts(rng: Random) -> tuple[Launch, Expected]:
+def _shifts(types: list[DType], rng: Random) -> tuple[Launch, Expected]:
     """Shifts by less than the width, one after the other: their sum may be the width, or more."""
     inputs: dict[str, bytes] = {}
     outputs = []
     with program("shifts_of_shifts", 64) as p:
         i = p.let(p.global_id(0))
-        for dtype in INTEGERS:
+        for dtype in types:
             x = p.read(f"x_{dtype}", dtype)
             total: Value = x[i]
             column = _rows(dtype, rng, 1)[0][:FEW]
@@ -223,13 +229,13 @@ def _periods(period: str, memory: str) -> tuple[Launch, Expected]:
     return Launch(program=p.build(), inputs=inputs), Exactly((pack(u32, expected),))
 
 
-def _ops_of_ops(rng: Random) -> tuple[Launch, Expected]:
+def _ops_of_ops(types: list[DType], rng: Random) -> tuple[Launch, Expected]:
     """An op with a literal over another: the two are one only where neither saturates, wraps or divides by zero."""
     inputs: dict[str, bytes] = {}
     outputs = []
     with program("ops_of_ops", 64) as p:
         i = p.let(p.global_id(0))
-        for dtype in INTEGERS:
+        for dtype in types:
             x = p.read(f"x_{dtype}", dtype)
             column = _rows(dtype, rng, 1)[0][:FEW]
             total: Value = x[i]
@@ -252,27 +258,30 @@ def _ops_of_ops(rng: Random) -> tuple[Launch, Expected]:
     return Launch(program=p.build(), inputs=inputs), Exactly(tuple(outputs))
 
 
-def _casts_of_casts(rng: Random) -> tuple[Launch, Expected]:
+def _casts_of_casts(
+    types: Sequence[DType], floats: Sequence[DType], signed: DType, unsigned: DType, rng: Random
+) -> tuple[Launch, Expected]:
     """A cast over another, through types that are narrower, of another sign, or floats."""
     inputs: dict[str, bytes] = {}
     outputs = []
     with program("casts_of_casts", 64) as p:
         i = p.let(p.global_id(0))
-        for dtype in INTEGERS:
+        for dtype in types:
             x = p.read(f"x_{dtype}", dtype)
-            out = p.write(f"out_{dtype}", u64, like=x)
+            out = p.write(f"out_{dtype}", unsigned, like=x)
             column = _rows(dtype, rng, 1)[0][:FEW]
-            total: Value = x[i].cast(u64)
-            results = [wrap(u64, int(v)) for v in column]
-            for between in (t for t in (*INTEGERS, f16, f32, f64) if t is not dtype):
-                total = total * 3 + x[i].cast(between).cast(i64).cast(u64) + x[i].cast(between).cast(dtype).cast(u64)
+            total: Value = x[i].cast(unsigned)
+            results = [wrap(unsigned, int(v)) for v in column]
+            for between in (t for t in (*types, *floats) if t is not dtype):
+                there = x[i].cast(between)
+                total = total * 3 + there.cast(signed).cast(unsigned) + there.cast(dtype).cast(unsigned)
                 for n, v in enumerate(column):
                     once = cast(dtype, between, v)
-                    twice = int(cast(between, i64, once)) + int(cast(between, dtype, once))
-                    results[n] = wrap(u64, results[n] * 3 + twice)
+                    twice = int(cast(between, signed, once)) + int(cast(between, dtype, once))
+                    results[n] = wrap(unsigned, results[n] * 3 + twice)
             out[i] = total
             inputs[x.decl.name] = pack(dtype, column)
-            outputs.append(pack(u64, results))
+            outputs.append(pack(unsigned, results))
     return Launch(program=p.build(), inputs=inputs), Exactly(tuple(outputs))
 
 

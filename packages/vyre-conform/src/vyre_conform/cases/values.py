@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from random import Random
 
-from vyre_foundation.dtype import DType
+from vyre_conform.address import Address
+from vyre_foundation.dtype import DType, f64
 from vyre_foundation.ops.scalar import Scalar, from_bits, round_float, to_bits
 
 
@@ -17,6 +18,25 @@ def pack(dtype: DType, values: Iterable[Scalar]) -> bytes:
 def pack_bits(dtype: DType, patterns: Iterable[int]) -> bytes:
     """Patterns as they lie in memory, NaN payloads included."""
     return b"".join(bits.to_bytes(dtype.size, "little") for bits in patterns)
+
+
+def by_needs(at: Address, types: Iterable[DType], beside: Iterable[DType] = ()) -> dict[Address, list[DType]]:
+    """The types that can stand in one program, by the address of that program.
+
+    A device that lacks f64 or 64-bit integers refuses a program that has one of them, and nothing of it is judged.
+    Types that every device has, and those that need no more than the types `beside` them in all programs, stay at `at`.
+    """
+    had = {_needs(dtype) for dtype in beside} | {""}
+    found: dict[Address, list[DType]] = {}
+    for dtype in types:
+        needs = _needs(dtype)
+        own = at if needs in had else Address(at.group, at.name, (*at.keys, ("needs", needs)))
+        found.setdefault(own, []).append(dtype)
+    return found
+
+
+def _needs(dtype: DType) -> str:
+    return "" if dtype.bits < 64 else "f64" if dtype is f64 else "int64"
 
 
 def near_rows(dtype: DType, arity: int, rng: Random) -> list[tuple[int, ...]]:
