@@ -54,6 +54,7 @@ def test_every_entry_and_every_claim_has_its_cases() -> None:
         *("workgroup_limits", "grid_limits", "profile_agrees", "counts", "times", "stale_handles", "forged_handles"),
         *("foreign_buffers", "bad_inputs", "unsupported_methods", "mechanisms", "ranges", "flushing", *USES, *UNSHOWN),
         *("admission", "gates", "pipelines_over_memory", "changed_dialects", "freed_memory", "graphs"),
+        "contended_atomics",
     }
 
 
@@ -477,7 +478,24 @@ class Overrules(Delegate, contract=1):
         raise InvalidInput("resource", needed="a live one", got="another", fix="allocate one")
 
 
+class LosesUpdates(Delegate, contract=1):
+    """Loses one of many updates of one element, in launches that take long."""
+
+    def dispatch(self, program: Program, inputs: Sequence[Any], config: DispatchConfig = DEFAULT_CONFIG) -> Outputs:
+        outputs = super().dispatch(program, inputs, config)
+        if program.name == "contended_i32" and inputs[0][0] > 1:
+            sums = bytearray(outputs[0])
+            sums[0] ^= 1
+            return [memoryview(sums), *outputs[1:]]
+        return outputs
+
+
 LIES = [
+    (
+        LosesUpdates,
+        "claims:contended_atomics",
+        "9 rounds of 512 invocations lose updates of i32 by atomic add",
+    ),
     (TwoTongues, "claims:profile_agrees", "the profile's supports_tensor_cores is True, supports_tensor_cores.. says"),
     (TwoTongues, "claims:supports_tensor_cores", "is claimed, and nothing can show it: no program has a matrix"),
     (NoClock, "claims:times", "supports_device_timestamps is claimed, and a timed dispatch has no time on the device"),

@@ -22,9 +22,9 @@ SIZES = (1, 2, 4, 8, 16, 32, 64)
 def specs() -> Iterator[Spec]:
     for size in SIZES:
         for dtype in DTYPES if size == 32 else (bool_, u32, f32):
-            results = dict.fromkeys(op.result_type(dtype) for op in legal_ops(dtype))
+            kinds = dict.fromkeys(op.result_type(dtype) for op in legal_ops(dtype))
             at = address("subgroups", "all_ops", size=size, dtype=dtype)
-            for own, types in by_needs(at, results, [dtype]).items():
+            for own, types in by_needs(at, kinds, [dtype]).items():
                 yield seeded(own, _all, size, dtype, types)
     yield fixed(address("subgroups", "ids"), _ids)
     yield seeded(address("subgroups", "in_loops"), _in_loops)
@@ -99,11 +99,11 @@ def _identity(op: SubgroupOp, dtype: DType) -> Scalar:
     return 0.0 if dtype.is_float else 0
 
 
-def _all(size: int, dtype: DType, results: list[DType], rng: Random) -> tuple[Launch, Expected]:
+def _all(size: int, dtype: DType, kinds: list[DType], rng: Random) -> tuple[Launch, Expected]:
     """Every legal op of a type that has one of these results over two groups of subgroups, one output per op."""
     group = max(size, 32) if size < 64 else 64
     count = group * 2
-    ops = [op for op in legal_ops(dtype) if op.result_type(dtype) in results]
+    ops = [op for op in legal_ops(dtype) if op.result_type(dtype) in kinds]
     with program(f"subgroup_{size}_{dtype}", group, subgroup_size=size) as p:
         x, lanes = p.read("x", dtype), p.read("lanes", u32)
         i = p.let(p.global_id(0))

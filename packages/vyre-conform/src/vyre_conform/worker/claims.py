@@ -13,6 +13,7 @@ from typing import Any
 
 from vyre_conform.worker.admission import admission, changed_dialects, gates, pipelines_over_memory
 from vyre_conform.worker.claiming import BrokenClaim, NotExercised, refused, require, told
+from vyre_conform.worker.contention import contended_atomics
 from vyre_conform.worker.freeing import freed_memory
 from vyre_conform.worker.graphs import graphs
 from vyre_conform.worker.mechanisms import lies
@@ -361,6 +362,7 @@ CLAIMS: Mapping[str, Check] = {
         gates,
         pipelines_over_memory,
         changed_dialects,
+        contended_atomics,
         freed_memory,
         graphs,
     )
