@@ -47,6 +47,8 @@ Check = Callable[[VyreBackend], None]
 LANGUAGE: Extent = (1024, 1024, 64)
 """What the language allows of a workgroup on each axis, and `WORKGROUP` in all."""
 WORKGROUP = 1024
+MANY = 70_001
+"""Workgroups on an axis: more than 16 bits can count, which is what many devices have."""
 REFUSALS = (UnsupportedFeature, InvalidLaunch, InvalidProgram)
 
 
@@ -58,6 +60,14 @@ def _numbers(group: Extent, grid: int = 1) -> Program:
         own = p.let((p.local_id(2) * y + p.local_id(1)) * x + p.local_id(0))
         out[p.workgroup_id(0) * (x * y * z) + own] = own + 1
     return p.build_unchecked()
+
+
+def _groups(count: int) -> Program:
+    """Each workgroup of a grid along one axis writes its number."""
+    with program("groups", 1) as p:
+        group = p.let(p.workgroup_id(0) + p.workgroup_id(1) + p.workgroup_id(2))
+        p.write("out", u32, count)[group] = group + 1
+    return p.build()
 
 
 def _runs(backend: VyreBackend, group: Extent) -> None:
@@ -96,7 +106,12 @@ def _unchanged(backend: VyreBackend) -> Iterator[None]:
 
 
 def grid_limits(backend: VyreBackend) -> None:
-    """A grid that is longer than the device allows is refused on each axis."""
+    """A long grid runs on each axis, to its end, and one that is longer than the device allows is refused."""
+    for axis, most in enumerate(backend.device_profile().max_workgroups or (MANY, MANY, MANY)):
+        grid = _along(axis, min(most, MANY))
+        (out,) = backend.dispatch(_groups(grid[axis]), [], DispatchConfig(grid_override=grid))
+        wanted = b"".join((n + 1).to_bytes(4, "little") for n in range(grid[axis]))
+        require(bytes(out) == wanted, f"a grid of {grid} is claimed, and gives wrong numbers")
     for axis, most in enumerate(backend.device_profile().max_workgroups or ()):
         if most < 2**32 - 1:
             grid = _along(axis, most + 1)
