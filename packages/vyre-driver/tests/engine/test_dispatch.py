@@ -322,7 +322,7 @@ def test_everything_that_is_missing_is_said_at_once(engine: Engine) -> None:
     assert str(caught.value) == (
         "little does not support f64; 64-bit integers; 64-bit atomics; speculation; persistent threads; "
         "cooperative launches; a workgroup size of 8 on x (at most 4); 8 invocations in a workgroup (at most 4). "
-        "Fix: use a smaller workgroup or smaller buffers, or choose another backend"
+        "Fix: stay within the limits (larger workgroups make a grid smaller), or choose another backend"
     )
     assert e.ports[0].log == ["probe", "target"]
 

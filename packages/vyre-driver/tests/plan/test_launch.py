@@ -196,7 +196,7 @@ def test_all_limits_are_named_at_once() -> None:
         "128 invocations in a workgroup (at most 32); 8 workgroups on x (at most 4); "
         "4096 bytes in buffer 'a' (at most 1024); 4096 bytes in buffer 'out' (at most 1024); "
         "68 bytes of workgroup memory (at most 64). "
-        "Fix: use a smaller workgroup or smaller buffers, or choose another backend"
+        "Fix: stay within the limits (larger workgroups make a grid smaller), or choose another backend"
     )
 
 

@@ -1,5 +1,6 @@
 """Who is installed and who is chosen: over registrations made by hand and over distributions made on disk."""
 
+import re
 import subprocess
 import sys
 import textwrap
@@ -217,10 +218,14 @@ def test_an_installed_backend_with_another_id_is_left_out(install: Install) -> N
 
 
 @pytest.mark.parametrize(
-    ("field", "value"), [("precedence", "high"), ("contract", "1"), ("selection", "x"), ("probe", 1), ("factory", None)]
+    ("field", "value"),
+    [
+        *(("precedence", "high"), ("contract", "1"), ("contract", True), ("selection", "x"), ("probe", 1)),
+        *(("factory", None), ("aot", ("mine-source",)), ("summary", None), ("devices", ("one",))),
+    ],
 )
 def test_a_registration_has_fields_of_their_types(field: str, value: object) -> None:
-    with pytest.raises(InvalidInput, match=f"argument '{field}': got {value!r}, expected"):
+    with pytest.raises(InvalidInput, match=re.escape(f"argument '{field}': got {value!r}, expected")):
         replace(hand_made("a"), **{field: value})
 
 
@@ -228,6 +233,20 @@ def test_the_preferred_backend_is_the_best_that_is_available() -> None:
     gone = Availability.unavailable("no device was found", "plug one in")
     with registered(hand_made("a", 1, gone), hand_made("b", 2), hand_made("c", 3)):
         assert backends.acquire_preferred_dispatch_backend().id() == "b"
+
+
+@pytest.mark.parametrize("error", [RuntimeError("no such queue"), SystemExit(3)])
+def test_a_factory_that_raises_is_passed_over(error: BaseException) -> None:
+    def fail() -> MockBackend:
+        raise error
+
+    broken = replace(hand_made("a", 1), factory=fail)
+    with registered(broken, hand_made("b", 2)):
+        assert backends.acquire_preferred_dispatch_backend().id() == "b"
+    with registered(broken), pytest.raises(BackendUnavailable) as caught:
+        backends.acquire_preferred_dispatch_backend()
+    words = f"a: its factory raised {type(error).__name__}: {error} (report it to the backend's authors)"
+    assert words in str(caught.value)
 
 
 def test_only_the_chosen_backend_is_made() -> None:

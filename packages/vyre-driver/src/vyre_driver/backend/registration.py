@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from vyre_driver.backend.aot import AotEmitter
 from vyre_driver.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from vyre_driver.backend.aot import AotEmitter
     from vyre_driver.backend.contract import VyreBackend
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -86,17 +86,21 @@ class BackendRegistration:
         if not isinstance(id, str) or _ID.fullmatch(id) is None:
             needed = "letters, digits, '-', '_' and '.', a letter or a digit first"
             raise InvalidInput("id", needed=needed, got=repr(id), fix="give the backend such an id")
-        for field, kind, needed in (
-            ("precedence", int, "an integer"),
-            ("contract", int, "an integer"),
-            ("selection", Selection, "a Selection"),
+        aot: object = self.aot
+        is_emitters = isinstance(aot, tuple) and all(isinstance(one, AotEmitter) for one in aot)
+        for field, holds, needed in (
+            ("precedence", type(self.precedence) is int, "an integer"),
+            ("contract", type(self.contract) is int, "an integer"),
+            ("factory", callable(self.factory), "a function without arguments"),
+            ("probe", callable(self.probe), "a function without arguments"),
+            ("selection", isinstance(self.selection, Selection), "a Selection"),
+            ("summary", isinstance(self.summary, str), "a string"),
+            ("aot", is_emitters, "a tuple of AotEmitters"),
+            ("devices", self.devices is None or isinstance(self.devices, DeviceFactory), "a DeviceFactory or None"),
         ):
-            if not isinstance(found := getattr(self, field), kind):
-                raise InvalidInput(field, needed=needed, got=repr(found), fix=f"register {self.id!r} with {needed}")
-        for field in ("factory", "probe"):
-            if not callable(found := getattr(self, field)):
-                fix = f"register {self.id!r} with a function"
-                raise InvalidInput(field, needed="a function without arguments", got=repr(found), fix=fix)
+            if not holds:
+                fix, got = f"register {self.id!r} with {needed}", repr(getattr(self, field))
+                raise InvalidInput(field, needed=needed, got=got, fix=fix)
 
     def __repr__(self) -> str:
         return f"<BackendRegistration {self.id!r}: precedence {self.precedence}, selected {self.selection.value}>"

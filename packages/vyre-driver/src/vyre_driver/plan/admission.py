@@ -13,7 +13,7 @@ from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.device.profile import DeviceProfile
 from vyre_driver.errors import UnsupportedFeature
 from vyre_driver.plan.launch import LaunchPlan, require_ids_fit, validated, with_workgroup_size
-from vyre_driver.plan.limits import SMALLER, exceeded_limits
+from vyre_driver.plan.limits import WITHIN_LIMITS, exceeded_limits
 from vyre_foundation import dialects
 from vyre_foundation.ir.expr import Apply, Call, Expr
 from vyre_foundation.ir.program import Program
@@ -106,5 +106,5 @@ def _declared_limits(program: Program, config: DispatchConfig, profile: DevicePr
 
 def _refuse(missing: list[str], limits: list[str], profile: DeviceProfile) -> None:
     if missing or limits:
-        fix = SMALLER if limits else ""
+        fix = WITHIN_LIMITS if limits else ""
         raise UnsupportedFeature("; ".join((*missing, *limits)), backend=profile.backend, fix=fix)

@@ -9,7 +9,7 @@ from vyre_driver.errors import DeviceOutOfMemory, UnsupportedFeature
 from vyre_foundation.ir.buffer import Memory
 from vyre_foundation.ir.program import Program
 
-SMALLER = "use a smaller workgroup or smaller buffers, or choose another backend"
+WITHIN_LIMITS = "stay within the limits (larger workgroups make a grid smaller), or choose another backend"
 
 
 def require_limits(program: Program, grid: Extent, sizes: Mapping[str, int], profile: DeviceProfile) -> None:
@@ -19,7 +19,7 @@ def require_limits(program: Program, grid: Extent, sizes: Mapping[str, int], pro
     """
     exceeded = exceeded_limits(program, grid, sizes, profile)
     if exceeded:
-        raise UnsupportedFeature("; ".join(exceeded), backend=profile.backend, fix=SMALLER)
+        raise UnsupportedFeature("; ".join(exceeded), backend=profile.backend, fix=WITHIN_LIMITS)
     needed = sum(sizes[buffer.name] for buffer in program.buffers if buffer.memory.is_bound)
     require_memory(needed, profile, program.name)
 

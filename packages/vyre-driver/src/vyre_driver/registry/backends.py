@@ -147,8 +147,8 @@ def device_names(id: str) -> tuple[str, ...]:
 def acquire_preferred_dispatch_backend() -> VyreBackend:
     """The most preferred backend that is available, among those that may be chosen without being named.
 
-    Backends are tried in the order of precedence, and only the one that is returned is opened. When there is none,
-    `BackendUnavailable` lists everything that was tried.
+    Backends are tried in the order of precedence, and only the one that is returned is opened. One whose probe or
+    factory fails is passed over. When there is none, `BackendUnavailable` lists everything that was tried.
     """
     tried = []
     for registration in registered_backends_by_precedence():
@@ -158,6 +158,9 @@ def acquire_preferred_dispatch_backend() -> VyreBackend:
             return _acquire(registration)
         except BackendError as error:
             tried.append(f"{registration.id}: {error.message} ({error.fix})")
+        except (Exception, SystemExit) as error:
+            reason = f"its factory raised {type(error).__name__}: {without_remedy(error)}"
+            tried.append(f"{registration.id}: {reason} ({report_to_authors(registration.id)})")
     tried.extend(f"{problem.id}: {problem.reason} ({problem.fix})" for problem in backend_problems())
     if disabled := disabled_plugins(GROUP):
         tried.append(f"{DISABLE} disables {', '.join(disabled)}")
