@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from vyre_conform import Cell, Exit, Query, Report, Run, State, Suite, Task, prove, read_gaps
+from vyre_conform.address import BadQuery
 from vyre_conform.case import Spec
 from vyre_conform.gaps import BadGapList
 from vyre_conform.prove import Watch, task_of
 from vyre_conform.report import Kill
 from vyre_conform.show import command
+from vyre_conform.testing import cells
 
 pytestmark = pytest.mark.usefixtures("backends")
 
@@ -43,6 +45,15 @@ def test_the_reference_is_proven() -> None:
     assert report.exit is Exit.PROVEN
     assert report.task.cells == len(report.cells)
     assert report.matrix()["fuzz"]["reference"][State.PASS] == 8
+
+
+@pytest.mark.parametrize("idle", ["limits", "traps:on", "ops:add:dtype=u9"])
+def test_a_query_that_means_nothing_is_refused_beside_others(idle: str) -> None:
+    with pytest.raises(BadQuery, match=rf"^no case matches {idle}\. Fix: `vyre-conform list` shows the cases"):
+        suite("traps:*", idle).specs(0)
+    with pytest.raises(BadQuery):
+        cells("traps:*", idle)
+    assert len(suite("traps:*", "fuzz", fuzz=3).specs(0)) == len(suite("traps:*").specs(0)) + 3
 
 
 def test_every_kind_of_end_is_a_cell_of_its_own(fragile: Run) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from random import Random
 
-from vyre_conform.address import ALL, BadQuery, Query, address
+from vyre_conform.address import ALL, Address, BadQuery, Query, address
 from vyre_conform.case import AsEvaluated, Expected, Launch, Size, Spec
 from vyre_conform.cases import specs
 from vyre_conform.gaps import Gap
@@ -61,9 +61,17 @@ class Suite:
     def whole(self, seed: int) -> list[Spec]:
         """Give the cases of all shards, random programs last.
 
-        A query for the group ``fuzz`` means random programs by their seeds.
+        A query for the group ``fuzz`` means random programs by their seeds. `BadQuery` if a query means nothing.
         """
-        return [*specs(self.queries, self.size), *random_specs(self.programs, seed), *_asked_for(self.queries)]
+        found = [*specs(self.queries, self.size), *random_specs(self.programs, seed), *_asked_for(self.queries)]
+        idle = [query.text for query in self.queries if not any(map(query.matches, _addresses(found)))]
+        if idle:
+            fix = (
+                "`vyre-conform list` shows the cases, those of other sizes by --size; "
+                "random programs come by --fuzz N, one of them as fuzz:everything:seed=1"
+            )
+            raise BadQuery(f"no case matches {', '.join(idle)}", fix=fix)
+        return found
 
     def specs(self, seed: int) -> list[Spec]:
         """The cases of this shard: every n-th, so that shards take about as long as one another."""
@@ -74,6 +82,12 @@ class Suite:
     def programs(self) -> int:
         """How many random programs there are."""
         return PROGRAMS[self.size] if self.fuzz is None else self.fuzz
+
+
+def _addresses(found: Iterable[Spec]) -> Iterator[Address]:
+    for spec in found:
+        yield spec.address
+        yield from spec.parts
 
 
 def random_specs(count: int, seed: int) -> Iterator[Spec]:

@@ -103,7 +103,8 @@ def run(
             shard=shard,
         )
         if not suite.specs(seed):
-            raise _nothing(queries)
+            part, parts = shard
+            raise BadQuery(f"the part {part}/{parts} has no case", fix="run fewer parts: each of them needs a case")
         options.require_writable(journal=journal, reproducers=reproducers if suite.programs else None, **files)
         with Live(console) as live, _interruptible(journal):
             found = prove(_chosen(backends), suite, seed, watch=live, reproducers=reproducers,
@@ -128,8 +129,6 @@ def list_(queries: tuple[str, ...], size: str, cells: bool, as_json: bool) -> No
     with options.usage():
         suite = Suite(queries=tuple(Query.parse(query) for query in queries or ("*",)), size=Size[size.upper()])
         found = [str(a) for spec in suite.specs(0) for a in (spec.cells if cells else (spec.address,))]
-        if not found:
-            raise _nothing(queries)
     click.echo(json.dumps(found, indent=1) if as_json else "\n".join(found))
 
 
@@ -140,8 +139,6 @@ def show_(query: str, seed: int) -> None:
     """Print the program of the first case that matches QUERY."""
     with options.usage():
         specs = Suite(queries=(Query.parse(query),), size=Size.NIGHTLY, fuzz=0).specs(seed)
-        if not specs:
-            raise _nothing((query,))
     click.echo(f"# {specs[0].address}")
     click.echo(str(specs[0].case(seed).launch.program), nl=False)
 
@@ -224,12 +221,6 @@ def _interruptible(journal: Path | None) -> Iterator[None]:
         hint = f"{journal} has the cells so far: go on with --resume" if journal else "no --journal was written"
         click.echo(f"interrupted; {hint}", err=True)
         sys.exit(Exit.INCOMPLETE)
-
-
-def _nothing(queries: tuple[str, ...]) -> BadQuery:
-    """No case is meant; random programs have addresses, but are not listed."""
-    fix = "`vyre-conform list` shows the cases; random programs come by --fuzz N, one of them as fuzz:everything:seed=1"
-    return BadQuery(f"no case matches {', '.join(queries)}", fix=fix)
 
 
 def _chosen(named: tuple[str, ...]) -> tuple[str, ...]:
