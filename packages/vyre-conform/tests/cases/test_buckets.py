@@ -7,7 +7,8 @@ import pytest
 
 from vyre_conform.cases.buckets import POOLS, RELATIONS, buckets_of, pack_rows, rows_of
 from vyre_foundation.dtype import DTYPES, FLOATS, INTEGERS, DType, bf16, bool_, f16, f32, f64, i8, u8, u32
-from vyre_foundation.ops.scalar import from_bits
+from vyre_foundation.ops import OPS
+from vyre_foundation.ops.scalar import from_bits, round_float
 
 
 def values(pool: str, dtype: DType) -> list[bool | int | float]:
@@ -62,6 +63,12 @@ def test_relations() -> None:
     assert all((x + y) % 2**32 == 0 or x ^ y == 2**32 - 1 for x, y in RELATIONS["opposite"](u32, 2, rng))
     assert all((x - y + 2) % 2**32 <= 4 for x, y in RELATIONS["near"](u32, 2, rng))
     assert all(x ^ y == 0x8000 or x ^ y == 0xFFFF for x, y in RELATIONS["opposite"](f16, 2, rng))
+
+
+def test_an_fma_that_is_rounded_twice_is_told_from_one() -> None:
+    rows = [[float(from_bits(f32, bits)) for bits in row] for row in RELATIONS["near"](f32, 3, Random(1))]
+    twice = [round_float(f32, x * y + z) for x, y, z in rows]
+    assert sum(OPS["fma"].evaluate(f32, *row) != wrong for row, wrong in zip(rows, twice, strict=True)) >= 10
 
 
 def test_rows_become_one_buffer_for_each_operand() -> None:

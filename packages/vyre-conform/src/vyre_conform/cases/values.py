@@ -1,4 +1,4 @@
-"""Values as they lie in memory, and rows of floats that nearly cancel."""
+"""Values as they lie in memory, and rows of floats that tell one rounding from two."""
 
 from __future__ import annotations
 
@@ -50,7 +50,17 @@ def near_rows(dtype: DType, arity: int, rng: Random) -> list[tuple[int, ...]]:
         else:
             exact = float(from_bits(dtype, x)) * float(from_bits(dtype, y))
             rows.append((x, y, _negated_rounding(dtype, exact)))
-    return rows
+    return rows + [_twice_rounded(dtype, rng) for _ in range(16)] if arity == 3 else rows
+
+
+def _twice_rounded(dtype: DType, rng: Random) -> tuple[int, ...]:
+    """x * y + z is next to the middle of two numbers, so close that a wider type rounds it to the middle first."""
+    assert dtype.format is not None
+    precision = dtype.format.precision
+    scale, near = 2.0 ** rng.randint(-4, 4), 2.0 ** -(precision * 2 // 3)
+    x = rng.choice((1.0, -1.0)) * (1 + near) * scale
+    y = (1 - near) * 2.0**-precision / scale
+    return to_bits(dtype, x), to_bits(dtype, y), _moderate(rng, dtype) | 1
 
 
 def _moderate(rng: Random, dtype: DType) -> int:
