@@ -54,7 +54,7 @@ def test_a_run_is_shown_again_and_written_in_every_form(journals: tuple[str, str
 def test_a_report_says_what_was_executed(journals: tuple[str, str]) -> None:
     result = call("report", journals[0])
     assert result.exit_code == 0, result.output
-    assert re.search(r"kinds of nodes executed: statements \d+/11, ops \d+/360, casts ", result.output)
+    assert re.search(r"executed by the textbook evaluator: statements \d+/11, ops \d+/360, casts ", result.output)
     assert "not executed" not in result.output
     assert (
         "barriers: 0 of 2, 0 executions; not executed: grid, workgroup"

@@ -80,7 +80,7 @@ def summed_up(rows: Iterable[CoverageRow]) -> str:
     found = list(rows)
     each = ", ".join(f"{row.family} {row.executed}/{row.kinds}" for row in found)
     kinds, executed = sum(row.kinds for row in found), sum(row.executed for row in found)
-    return f"{executed:,} of {kinds:,} kinds of nodes executed: {each}"
+    return f"{executed:,} of {kinds:,} kinds of nodes executed by the textbook evaluator: {each}"
 
 
 def in_words(rows: Iterable[CoverageRow]) -> Iterator[str]:

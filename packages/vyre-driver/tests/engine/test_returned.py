@@ -34,6 +34,7 @@ def over(**methods: Callable[..., Any]) -> EngineBackend:
         ("target", "None from 'target', expected a Target"),
         ("emit", "None from 'emit', expected a SourceUnit"),
         ("compile", "None from 'compile', expected a module"),
+        ("allocate", "None from 'allocate', expected memory"),
     ],
 )
 def test_a_port_that_returns_none(method: str, reason: str) -> None:

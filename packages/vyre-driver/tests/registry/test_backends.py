@@ -173,6 +173,13 @@ def test_a_probe_that_returns_something_else_makes_the_backend_unavailable(insta
     )
 
 
+def test_an_unavailable_backend_without_a_reason_is_reported() -> None:
+    with registered(hand_made("a", availability=Availability(False))), pytest.raises(BackendUnavailable) as caught:
+        backends.acquire("a")
+    words = "backend 'a' is not available: its probe returned no reason. Fix: report it to the backend's authors"
+    assert str(caught.value) == words
+
+
 def test_the_distribution_of_a_probe_that_raises_is_named(install: Install) -> None:
     install("a", plugin("a", probe="[][0]"), distribution="acme-a")
     assert backends.availability("a").fix == "report it to the authors of acme-a"
@@ -346,7 +353,7 @@ def test_a_skewed_plugin_is_skipped(install: Install, contract: str, older: str)
         ("raise SystemExit(3)", "importing 'vyre_bad_plugin:registration' raised SystemExit: 3"),
         ("import no_such_module", "raised ModuleNotFoundError: No module named 'no_such_module'"),
         ("x = 1", "raised AttributeError: module 'vyre_bad_plugin' has no attribute 'registration'"),
-        ("registration = 1", "'vyre_bad_plugin:registration' is a int, not a BackendRegistration"),
+        ("registration = 1", "'vyre_bad_plugin:registration' is a value of type int, not a BackendRegistration"),
         (plugin("other"), "the entry point 'bad' registers the id 'other'"),
     ],
 )

@@ -261,9 +261,13 @@ class Device:
 
     def _memory(self, size: int) -> Any:
         try:
-            return self.port.allocate(size)
+            memory = self.port.allocate(size)
         except MemoryError as error:
             raise DeviceOutOfMemory(size) from error
+        if memory is None:
+            fix = "report it to the backend's authors: 'allocate' returns memory, or raises DeviceOutOfMemory"
+            raise InvalidOutput(self._backend, "None from 'allocate', expected memory", fix=fix)
+        return memory
 
     def _entered(self, allocation: Allocation) -> Allocation:
         entry = Entry(allocation, self.abandoned.append)  # not a function of Python, which an interrupt could end

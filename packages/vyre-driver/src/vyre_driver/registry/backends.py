@@ -219,9 +219,10 @@ def _probe(registration: BackendRegistration) -> Availability:
     except (Exception, SystemExit) as error:
         reason = f"its probe raised {type(error).__name__}: {without_remedy(error)}"
         return Availability.unavailable(reason, report_to_authors(registration.id))
-    if isinstance(found, Availability):
+    if isinstance(found, Availability) and (found.is_available or found.reason):
         return found
-    reason = f"its probe returned {kind_of(found)}, expected an Availability"
+    returned = "no reason" if isinstance(found, Availability) else f"{kind_of(found)}, expected an Availability"
+    reason = f"its probe returned {returned}"
     return Availability.unavailable(reason, report_to_authors(registration.id))
 
 

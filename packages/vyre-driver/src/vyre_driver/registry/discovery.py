@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint
 
 from vyre_driver.backend.contract import CONTRACT
+from vyre_driver.backend.received import kind_of
 from vyre_driver.backend.registration import BackendRegistration
 from vyre_driver.registry.versions import distribution_version
 from vyre_foundation.errors import VyreError, without_remedy
@@ -78,7 +79,7 @@ def _load(entry: EntryPoint) -> BackendRegistration | BackendProblem:
         reason = f"importing {entry.value!r} raised {type(error).__name__}: {without_remedy(error)}"
         return BackendProblem(entry.name, owner, reason, f"repair or uninstall it: pip install --upgrade {owner}")
     if not isinstance(loaded, BackendRegistration):
-        reason = f"{entry.value!r} is a {type(loaded).__name__}, not a BackendRegistration"
+        reason = f"{entry.value!r} is {kind_of(loaded)}, not a BackendRegistration"
         return BackendProblem(entry.name, owner, reason, f"pip install --upgrade {owner}")
     if loaded.id != entry.name:
         reason = f"the entry point {entry.name!r} registers the id {loaded.id!r}"
