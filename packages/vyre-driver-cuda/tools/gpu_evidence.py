@@ -194,7 +194,7 @@ def sanitizer(run: Run) -> Facts:
     """compute-sanitizer over a sample of the corpus: accesses, races, barriers."""
     sample = str(TOOLS / "sample.py")
     if run.rehearse:
-        return run.python(sample, run.backend, "subgroups:ballot:*", seconds=200)
+        return run.python(sample, run.backend, "subgroups:all_ops:size=32,dtype=bool,*", seconds=200)
     if not shutil.which("compute-sanitizer"):
         return {"status": 0, "said": "compute-sanitizer is not on the search path: not run"}
     asked = {"memcheck": ("programs", "memory", "barriers"), "racecheck": ("barriers", "programs"),
