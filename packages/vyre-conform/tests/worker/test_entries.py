@@ -505,7 +505,7 @@ LIES = [
     (
         LosesUpdates,
         "claims:contended_atomics",
-        "9 rounds of 512 invocations lose updates of i32 by atomic add",
+        "9 iterations of 512 invocations lose updates of i32 by atomic add",
     ),
     (TwoTongues, "claims:profile_agrees", "the profile's supports_tensor_cores is True, supports_tensor_cores.. says"),
     (TwoTongues, "claims:supports_tensor_cores", "is claimed, and nothing can show it: no program has a matrix"),

@@ -20,9 +20,9 @@ from vyre_foundation.ir.program import Program
 GROUP, GROUPS = 8, 64
 COUNT = GROUP * GROUPS
 MOST = 30_000
-"""Rounds of a launch at most."""
+"""Iterations of a launch at most."""
 LONG = 0.2
-"""Seconds that a launch may take before there are no more rounds."""
+"""Seconds that a launch may take before there are no more iterations."""
 OPS = ("add", "xor", "exchange", "compare_exchange", "or", "max", "min")
 """Each has the element of its position, but "or", which sets bits that "and" clears: each invocation has its own."""
 BITS = 16
@@ -33,27 +33,27 @@ SEEN = ("or", "max", "min")
 
 
 def contended_atomics(backend: VyreBackend) -> None:
-    """No update is lost where all invocations update one element, for more and more rounds."""
+    """No update is lost where all invocations update one element, for more and more iterations."""
     refused: list[str] = []
     types = (u32, i32, u64, i64)
     for dtype in types:
-        contended, rounds = _contended(dtype), 1
+        contended, iterations = _contended(dtype), 1
         try:
-            _require_right(backend, contended, dtype, rounds)  # the first dispatch compiles
+            _require_right(backend, contended, dtype, iterations)  # the first dispatch compiles
         except UnsupportedFeature as error:
             refused.append(error.message)
             continue
         began = time.perf_counter()
-        while rounds < MOST and time.perf_counter() - began < LONG:
-            began, rounds = time.perf_counter(), rounds * 8 + 1
-            _require_right(backend, contended, dtype, rounds)
+        while iterations < MOST and time.perf_counter() - began < LONG:
+            began, iterations = time.perf_counter(), iterations * 8 + 1
+            _require_right(backend, contended, dtype, iterations)
     if len(refused) == len(types):
         raise NotExercised(f"it refuses such launches: {refused[0]}", fix="let it have atomics")
 
 
 def _contended(dtype: DType) -> Program:
     with program(f"contended_{dtype}", GROUP) as p:
-        rounds, cells = p.uniform("rounds", u32, 1), p.read_write("cells", dtype, CELLS)
+        iterations, cells = p.uniform("iterations", u32, 1), p.read_write("cells", dtype, CELLS)
         found_by_each = p.write("found", dtype, COUNT * (2 + len(SEEN)))
         i = p.let(p.global_id(0))
         mine, last = p.var((i + 1).cast(dtype)), p.var(constant(dtype, 0))
@@ -62,7 +62,7 @@ def _contended(dtype: DType) -> Program:
         group = p.let(p.workgroup_id(0))
         bit = p.let((constant(u32, 1) << (group % 32)).cast(dtype))
         word = p.let(BITS + group // 32 * GROUP + p.local_id(0))
-        with p.range(0, rounds[0]) as n:
+        with p.range(0, iterations[0]) as n:
             set_before = cells.atomic_or(word, bit) & bit
             cells.atomic_add(OPS.index("add"), 1)
             cells.atomic_xor(OPS.index("xor"), (i + 1).cast(dtype))
@@ -83,21 +83,21 @@ def _contended(dtype: DType) -> Program:
     return p.build()
 
 
-def _require_right(backend: VyreBackend, contended: Program, dtype: DType, rounds: int) -> None:
-    """`rounds` is odd, so that the bits that are flipped in all of them are those of the last one."""
+def _require_right(backend: VyreBackend, contended: Program, dtype: DType, iterations: int) -> None:
+    """`iterations` is odd, so that the bits that are flipped in all of them are those of the last one."""
     start = np.zeros(CELLS, dtype.numpy)
     start[OPS.index("min")] = np.iinfo(dtype.numpy).max
-    inputs = [np.array([rounds], np.uint32).tobytes(), start.tobytes()]
+    inputs = [np.array([iterations], np.uint32).tobytes(), start.tobytes()]
     config = DispatchConfig(grid_override=(GROUPS, 1, 1))
     left, found = (np.frombuffer(bytes(out), dtype.numpy) for out in backend.dispatch(contended, inputs, config))
     cells: dict[str, int] = dict(zip(OPS, left.tolist(), strict=False))
     held, won, *bad = found.reshape(-1, COUNT)
     tokens = [*held.tolist(), cells["exchange"]]
     wrong = {op: bool(row.any()) for op, row in zip(SEEN, bad, strict=True)} | {
-        "add": cells["add"] != COUNT * rounds,
+        "add": cells["add"] != COUNT * iterations,
         "xor": cells["xor"] != np.bitwise_xor.reduce(np.arange(1, COUNT + 1)),
         "exchange": sorted(tokens) != list(range(COUNT + 1)),
         "compare_exchange": int(won.sum(dtype=dtype.numpy)) != cells["compare_exchange"],
     }
     lost = ", ".join("or, and" if op == "or" else op for op in OPS if wrong[op])
-    require(not lost, f"{rounds} rounds of {COUNT} invocations lose updates of {dtype} by atomic {lost}")
+    require(not lost, f"{iterations} iterations of {COUNT} invocations lose updates of {dtype} by atomic {lost}")
