@@ -66,11 +66,14 @@ def specs() -> Iterator[Spec]:
         yield seeded(at, _shifts, types)
     for at, types in by_needs(address("temptations", "ops_of_ops"), INTEGERS).items():
         yield seeded(at, _ops_of_ops, types)
-    narrow = [t for t in INTEGERS if t.bits <= 32]
-    yield seeded(address("temptations", "casts_of_casts", bits=32), _casts_of_casts, narrow, (f16, f32), i32, u32)
-    yield seeded(
-        address("temptations", "casts_of_casts", bits=64), _casts_of_casts, INTEGERS, (f16, f32, f64), i64, u64
+    at, narrow, floats = (
+        address("temptations", "casts_of_casts"),
+        [t for t in INTEGERS if t.bits <= 32],
+        (f16, f32, f64),
     )
+    yield seeded(at, _casts_of_casts, narrow, floats[:2], i32, u32)
+    wide = address("temptations", "casts_of_casts", needs="int64")
+    yield seeded(wide, _casts_of_casts, INTEGERS, floats, i64, u64)
     yield fixed(address("temptations", "stores_in_a_loop"), _stores)
     yield fixed(address("temptations", "element_of_a_loop"), _element)
     yield fixed(address("temptations", "element_of_some_rounds"), _element_of_some_iterations)
