@@ -925,5 +925,25 @@ def test_vectors_of_which_one_half_is_left_out_are_compiled(model: str, rows: in
         both = [p.let(x[2 * i + n]) for n in (0, 1)]
         (a, b), (c, d) = ([(word >> n).cast(u32).bitcast(f32) for n in (0, 32)] for word in both)
         for n, (low, high) in enumerate(((a + c, b + d), (a - c, b - d))):
-            out[2 * i + n] = low.bitcast(u32).cast(u64) | (high.bitcast(u32).cast(u64) << 32)
+            out[3 * i + n] = low.bitcast(u32).cast(u64) | (high.bitcast(u32).cast(u64) << 32)
     assert "vaddps" in assembly(_text(p.build()), replace(named("x86-64-v4"), model=model))
+
+
+INTERLEAVED = {
+    "two":     "out[i * 2 + 1] = x[i * 2]; out[i * 2] = x[i * 2 + 1];",
+    "three":   "out[i * 3] = x[i * 3 + 2]; out[i * 3 + 1] = x[i * 3 + 1]; out[i * 3 + 2] = x[i * 3];",
+    "four":    "out[i * 4] = 1; out[i * 4 + 1] = x[i]; out[i * 4 + 2] = i; out[i * 4 + 3] = x[i] ^ i;",
+    "shifted": "out[i * 2 + 1] = x[i]; out[i * 2 + 2] = x[i + 1];",
+}  # fmt: skip
+"""Bodies that write all of adjacent elements, some for each invocation."""
+
+
+@pytest.mark.parametrize("name", INTERLEAVED)
+def test_interleaved_stores_are_vectors(name: str, agree) -> None:
+    """LLVM shuffles what lanes write, and stores whole vectors."""
+    program = _program(INTERLEAVED[name], "len(x)")
+    text = assembly(str(optimized(_text(program, 256), named("x86-64-v3"))), named("x86-64-v3"))
+    assert re.search(r"vmovup[sd]\s+%ymm\d+, ", text) or re.search(r"vmovdqu\s+%ymm\d+, ", text)
+    assert "extractps" not in text
+    for size in (64 * 16, 64 * 16 - 3, 5):
+        agree(program, [_words(size)], DispatchConfig(grid_override=(16, 1, 1)))

@@ -483,7 +483,9 @@ def _vectors_of(parent: StatementPrinter, loop: For) -> LoopVectors | None:
         return None
     loops = [s for s in inner if any(jumps_of(*s.body)) or not is_better_unrolled(s)]
     indices = [n.index for n in nodes if isinstance(n, Load)] + [s.index for s in stmts if isinstance(s, Store)]
-    gives_up = any(map(lanes.may_be_adjacent, indices)) or any(_is_permuted(s, lanes) for s in stmts)
+    filled = interleaved_stores(loop.body, lanes)
+    permuted = (s for s in stmts if isinstance(s, Store) and s not in filled and _is_permuted(s, lanes))
+    gives_up = any(map(lanes.may_be_adjacent, indices)) or any(permuted)
     gives_up = gives_up or any(lanes.is_hidden(index) or lanes.is_reversed(index) for index in indices)
     gives_up = gives_up and not any(isinstance(s, Atomic) for s in stmts)  # which take as long as what is beside them
     if parent.is_rare:
@@ -516,9 +518,29 @@ def _has_contiguous_lanes(loop: For, lanes: VectorLanes) -> bool:
     return lanes.is_in_row(loop.start)
 
 
-def _is_permuted(stmt: Stmt, lanes: VectorLanes) -> bool:
+def interleaved_stores(body: Body, lanes: VectorLanes) -> set[Store]:
+    """Stores of a body that together write all of adjacent elements of memory, which LLVM makes vectors of.
+
+    Such are the components of colours, points and complex numbers.
+    """
+    groups: dict[tuple[Buffer, Expr], list[Store]] = {}
+    for stmt in body:
+        if isinstance(stmt, Store) and stmt.buffer.memory is not Memory.PRIVATE:
+            groups.setdefault((stmt.buffer, split(stmt.index)[0]), []).append(stmt)
+    found: set[Store] = set()
+    for (_, root), stores in groups.items():
+        pattern = lanes.pattern(root)
+        if pattern is not None and can_address(root, pattern):
+            steps = {b - a for a, b in pairwise(pattern.offsets)}
+            distances = sorted(split(s.index)[1] for s in stores)
+            if steps == {len(stores)} and distances == list(range(distances[0], distances[0] + len(stores))):
+                found |= {*stores}
+    return found
+
+
+def _is_permuted(stmt: Store, lanes: VectorLanes) -> bool:
     """Whether lanes store to a permutation of adjacent elements, or with gaps."""
-    if not isinstance(stmt, Store) or (pattern := lanes.pattern(stmt.index)) is None or pattern.is_uniform:
+    if (pattern := lanes.pattern(stmt.index)) is None or pattern.is_uniform:
         return False
     return any(b - a != 1 for a, b in pairwise(pattern.offsets))
 
