@@ -11,6 +11,9 @@ LIKELY = "!9"
 """The advice for branches that go to the first block more often: twice. With more LLVM's vectorizer takes what is in it
 for expensive."""
 
+INDEPENDENT = "!10"
+"""The group of accesses of which none depends on one of another iteration of their loop."""
+
 
 class FunctionText:
     """Lines of LLVM IR. `block` is the label of the block that is open: what is added next belongs to it.
@@ -106,6 +109,13 @@ class FunctionText:
             self.jump(label)
         self.lines.append(f"{label}:")
         self.block, self.is_open = label, True
+
+    def independent(self, start: int) -> None:
+        """Say of the accesses since line `start` that none depends on one of another iteration."""
+        for position in range(start, len(self.lines)):
+            line = self.lines[position]
+            if line.startswith("  store ") or " = load " in line:
+                self.lines[position] = f"{line}, !llvm.access.group {INDEPENDENT}"
 
     def text(self) -> list[str]:
         """All lines, the entry first."""

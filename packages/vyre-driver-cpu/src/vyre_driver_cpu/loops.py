@@ -10,9 +10,9 @@ them.
 
 from __future__ import annotations
 
-from vyre_foundation.ir.buffer import Memory
-from vyre_foundation.ir.expr import Apply, Expr, Local
-from vyre_foundation.ir.stmt import Assign, Body, Break, For, Stmt, Store
+from vyre_foundation.ir.buffer import Buffer, Memory
+from vyre_foundation.ir.expr import Apply, Expr, Load, Local
+from vyre_foundation.ir.stmt import Assign, Atomic, Body, Break, For, Stmt, Store
 from vyre_foundation.ir.walk import bodies, expressions, jumps_of, postorder, statements
 from vyre_foundation.validate.declared import declared_locals
 
@@ -81,6 +81,27 @@ def is_stream(loop: For) -> bool:
     if not any(s.buffer.memory is not Memory.PRIVATE for s in stores):
         return False
     return len(postorder(e for s in stmts for e in expressions(s))) <= _LITTLE
+
+
+def changes_in_place(loop: For) -> bool:
+    """Whether invocations load other elements of memory that they store to, all of them before they store.
+
+    No invocation uses an element that another one stores, which LLVM cannot know of one memory.
+    """
+    stmts = tuple(statements(loop.body))
+    loads = {node for s in stmts for node in postorder(expressions(s)) if isinstance(node, Load)}
+    stores = [s for s in stmts if isinstance(s, Store)]
+    buffers = [s.buffer for s in stores]
+    if not loop.is_parallel or any(isinstance(s, (For, Atomic)) for s in stmts) or len(set(buffers)) < len(buffers):
+        return False
+    if any(buffer.memory is Memory.PRIVATE for buffer in (*(node.buffer for node in loads), *buffers)):
+        return False
+    stored: set[Buffer] = set()
+    for stmt in stmts:
+        if any(isinstance(node, Load) and node.buffer in stored for node in postorder(expressions(stmt))):
+            return False
+        stored |= {stmt.buffer} if isinstance(stmt, Store) else set()
+    return any(node.buffer is s.buffer and node.index is not s.index for s in stores for node in loads)
 
 
 def chunk_of(loop: For) -> int | None:

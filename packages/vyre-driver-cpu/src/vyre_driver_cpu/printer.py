@@ -21,12 +21,12 @@ from vyre_driver.legalization.dead_initialisation import dead_initialisations
 from vyre_driver.legalization.lowered import Kernel, Lowered, LoweredFunction
 from vyre_driver.legalization.text_forms import CallForm
 from vyre_driver_cpu.compiler import LOCALLY
-from vyre_driver_cpu.function import LIKELY, FunctionText
+from vyre_driver_cpu.function import INDEPENDENT, LIKELY, FunctionText
 from vyre_driver_cpu.literals import operand_of
 from vyre_driver_cpu.loops import STREAM_BITS
 from vyre_driver_cpu.registers import RegisterArrays
 from vyre_driver_cpu.spelling import LINE, TYPES, Spellings
-from vyre_driver_cpu.statements import ASK_HOST, BY_FOUR, ROLLED, STREAMED, UNROLLED, StatementPrinter, ask
+from vyre_driver_cpu.statements import ASK_HOST, BY_FOUR, IN_PLACE, ROLLED, STREAMED, UNROLLED, StatementPrinter, ask
 from vyre_driver_cpu.vectors import is_made_of_vectors, print_vectors
 from vyre_foundation.dtype import f16, f32, f64, u32
 from vyre_foundation.ir.buffer import Buffer, Memory
@@ -63,6 +63,9 @@ _ADVICE = (
     f"{BY_FOUR} = distinct !{{{BY_FOUR}, !8}}",
     '!8 = !{!"llvm.loop.unroll.count", i32 4}',
     f'{LIKELY} = !{{!"branch_weights", i32 2, i32 1}}',
+    f"{INDEPENDENT} = distinct !{{}}",
+    f"{IN_PLACE} = distinct !{{{IN_PLACE}, !12}}",
+    f'!12 = !{{!"llvm.loop.parallel_accesses", {INDEPENDENT}}}',
     "",
 )
 

@@ -10,7 +10,7 @@ from vyre_driver.legalization.lowered import RARE
 from vyre_driver.legalization.text_forms import CallForm
 from vyre_driver_cpu.bounds import UpperBounds
 from vyre_driver_cpu.function import LIKELY, FunctionText
-from vyre_driver_cpu.loops import chunk_of, is_better_unrolled, is_short, is_stream
+from vyre_driver_cpu.loops import changes_in_place, chunk_of, is_better_unrolled, is_short, is_stream
 from vyre_driver_cpu.spelling import ATOMIC_STORE, TYPES, Spellings
 from vyre_driver_cpu.values import FunctionScope, OperandValues
 from vyre_foundation.dtype import DType
@@ -35,9 +35,9 @@ from vyre_foundation.ir.stmt import (
 )  # fmt: skip
 from vyre_foundation.ir.walk import statements
 
-ROLLED, UNROLLED, STREAMED, BY_FOUR = "!0", "!3", "!5", "!7"
-"""The advice for loops that are not worth much of the compiler's time, that are written out, that memory limits, and
-that are written out four iterations at a time."""
+ROLLED, UNROLLED, STREAMED, BY_FOUR, IN_PLACE = "!0", "!3", "!5", "!7", "!11"
+"""The advice for loops that are not worth much of the compiler's time, that are written out, that memory limits, that
+are written out four iterations at a time, and whose invocations change memory that they load other elements of."""
 
 
 ASK_HOST = """\
@@ -308,7 +308,10 @@ class StatementPrinter:
         self.scope.symbols[Local(stmt.name, dtype)] = counter
         self._loops.append((latch, behind))
         self._of_invocations += stmt.is_parallel
+        first = len(out.lines)
         self._block(stmt.body)
+        if advice == IN_PLACE:
+            out.independent(first)
         self._of_invocations -= stmt.is_parallel
         self._loops.pop()
         out.open(latch)
@@ -355,6 +358,8 @@ class StatementPrinter:
             return ROLLED
         if is_better_unrolled(loop):
             return UNROLLED if self._of_invocations or is_short(loop) else BY_FOUR
+        if changes_in_place(loop):
+            return IN_PLACE
         return STREAMED if is_stream(loop) else ""
 
     def _block(self, body: Body) -> None:
