@@ -61,10 +61,15 @@ def test_a_report_can_be_read() -> None:
     assert str(VectorReport("kernel_0", 20, 0, 0, 0, 0, 0)) == "kernel_0: 20 instructions, none of them on vectors"
 
 
-def report_of(source: str, cpu: str) -> VectorReport:
+def text_of(source: str) -> str:
+    """LLVM IR for vectors of 128 bits."""
     words = spellings(has_half=True)
     text, _ = print_module(lowered_for(target_of("cpu", words), validate(parse(source))), words)
-    (report,) = vector_reports(assembly(text, named(cpu)))
+    return text
+
+
+def report_of(source: str, cpu: str) -> VectorReport:
+    (report,) = vector_reports(assembly(text_of(source), named(cpu)))
     return report
 
 
@@ -105,3 +110,49 @@ program offsets workgroup(1, 1, 1) {
 }
 """
     assert report_of(source, "x86-64-v3").instructions < 300
+
+
+IN_PLACE = """\
+program p workgroup(64, 1, 1) {{
+  read_write y: f32[] @0;
+  uniform k: u32[1] @1;
+  let i = global_id.x;
+  if (i < len(y)) & (i != k[0]) {{ {body} }}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "is_apart"),
+    [
+        ("y[i] = min(y[i], y[k[0]] + y[i + k[0]]);", True),
+        ("y[i] = y[k[0]]; y[i] = y[i] + y[k[0] + 1];", False),
+        ("y[i] = y[i] * 3.0;", False),
+    ],
+)
+def test_accesses_in_place_are_said_to_be_apart(body: str, is_apart: bool) -> None:
+    """Where all of an invocation's loads come before its store: LLVM does not keep them in order otherwise."""
+    assert (", !llvm.access.group" in text_of(IN_PLACE.format(body=body))) is is_apart
+
+
+def test_memory_that_is_changed_in_place_becomes_vectors() -> None:
+    report = report_of(IN_PLACE.format(body="y[i] = min(y[i], y[k[0]] + 1.0);"), "x86-64-v3")
+    assert report.width == 256
+    assert 4 * report.vectors > report.instructions
+
+
+@pytest.mark.parametrize(
+    ("body", "is_combined"),
+    [
+        ("if x[global_id.x] > 7 { atomic add(seen[0], 1); }", True),
+        ("atomic max(seen[0], x[global_id.x]);", True),
+        ('if x[global_id.x] > 7 { trap(x[global_id.x], "large"); }', True),
+        ("atomic add(seen[x[global_id.x]], 1);", False),
+        ("if x[x[global_id.x]] > 7 { atomic add(seen[0], 1); }", False),
+        ("if x[global_id.x] > 7 { let old = atomic add(seen[0], 1); seen[old + 1] = 1; }", False),
+    ],
+)
+def test_atomics_of_lanes_that_go_to_one_element_are_combined(body: str, is_combined: bool) -> None:
+    """Where nothing is gathered beside them, which takes as long."""
+    source = f"program p workgroup(64, 1, 1) {{ read x: u32[] @0; read_write seen: u32[] @1; {body} }}"
+    assert ("llvm.vector.reduce" in text_of(source)) is is_combined

@@ -180,7 +180,7 @@ class VectorPrinter(StatementPrinter):
         A lane is active at least: where not all of them are, a body with an atomic is behind a branch.
         """
         vectors = self._vectors
-        if stmt.op in _COMBINED and stmt.result is None and not vectors.lanes.varies(stmt.index):
+        if _is_combined(stmt, vectors.lanes):
             value = vectors.reduced(_COMBINED[stmt.op], stmt.value)
             self.atomically(stmt, self.values.address(stmt.buffer, stmt.index), [value])
         else:
@@ -487,7 +487,11 @@ def _vectors_of(parent: StatementPrinter, loop: For) -> LoopVectors | None:
     permuted = (s for s in stmts if isinstance(s, Store) and s not in filled and _is_permuted(s, lanes))
     gives_up = any(map(lanes.may_be_adjacent, indices)) or any(permuted)
     gives_up = gives_up or any(lanes.is_hidden(index) or lanes.is_reversed(index) for index in indices)
-    gives_up = gives_up and not any(isinstance(s, Atomic) for s in stmts)  # which take as long as what is beside them
+    atomics = [s for s in stmts if isinstance(s, Atomic)]
+    if atomics:  # which take as long as what is beside them, unless several are one
+        loads = [n.index for n in nodes if isinstance(n, Load)]
+        is_gathered = any(lanes.varies(index) and not lanes.is_in_row(index) for index in loads)
+        gives_up = not is_gathered and all(_is_combined(s, lanes) for s in atomics)
     if parent.is_rare:
         return LoopVectors(lanes, lanes) if loops and scope.spellings.masked_memory else None
     if not (loops or gives_up or len(nodes) > LONG):
@@ -503,6 +507,11 @@ def _vectors_of(parent: StatementPrinter, loop: For) -> LoopVectors | None:
     if not (loops or gives_up or len(nodes) > LONG or has_rows or wide.width > lanes.width):
         return None
     return LoopVectors(lanes, wide if fits(wide) else lanes)
+
+
+def _is_combined(stmt: Atomic, lanes: VectorLanes) -> bool:
+    """Whether the atomics of all lanes are one with the combination of their values."""
+    return stmt.op in _COMBINED and stmt.result is None and not lanes.varies(stmt.index)
 
 
 def _has_contiguous_lanes(loop: For, lanes: VectorLanes) -> bool:
