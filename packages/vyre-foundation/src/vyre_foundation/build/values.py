@@ -406,7 +406,7 @@ def common_dtype(operands: Sequence[Operand]) -> DType:
             return x.dtype  # type: ignore[attr-defined, no-any-return]
     for x in operands:
         _number(x)
-    raise BuildError("none of the operands has a type", fix="make one of them a value with constant(dtype, number)")
+    raise BuildError("none of the operands has a type", fix="give one of them a type, as in vy.u32(1)")
 
 
 def builder_of(*operands: object) -> ProgramBuilder | None:
@@ -444,7 +444,7 @@ def operand(x: Operand, dtype: DType | None, builder: ProgramBuilder | None = No
         return found
     number = _number(x)
     if dtype is None:
-        raise BuildError(f"{number!r} has no type here", fix="pass a dtype, or constant(dtype, number)")
+        raise BuildError(f"{number!r} has no type here", fix="give it a type, as in vy.u32(1), or pass a dtype")
     made = literal(dtype, number)
     if dtype.is_float and isinf(made.value) and not (isinstance(number, float) and isinf(number)):
         fix = "use a type that holds it, or write float('inf')"
