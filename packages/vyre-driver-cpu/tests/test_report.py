@@ -61,9 +61,9 @@ def test_a_report_can_be_read() -> None:
     assert str(VectorReport("kernel_0", 20, 0, 0, 0, 0, 0)) == "kernel_0: 20 instructions, none of them on vectors"
 
 
-def text_of(source: str) -> str:
-    """LLVM IR for vectors of 128 bits."""
-    words = spellings(has_half=True)
+def text_of(source: str, bits: int = 128) -> str:
+    """LLVM IR for vectors of `bits`."""
+    words = spellings(has_half=True, vector_bits=bits)
     text, _ = print_module(lowered_for(target_of("cpu", words), validate(parse(source))), words)
     return text
 
@@ -156,3 +156,19 @@ def test_atomics_of_lanes_that_go_to_one_element_are_combined(body: str, is_comb
     """Where nothing is gathered beside them, which takes as long."""
     source = f"program p workgroup(64, 1, 1) {{ read x: u32[] @0; read_write seen: u32[] @1; {body} }}"
     assert ("llvm.vector.reduce" in text_of(source)) is is_combined
+
+
+@pytest.mark.parametrize(
+    ("body", "is_vector"),
+    [
+        ("let a = x[i]; for k in 0..n[i] { out[a + k] = a; }", False),
+        ("var a = 0; for k in 0..n[i] { a = a ^ (n[a] + k); } out[i] = a;", True),
+        ("var a = 0; for k in 0..99 { if b[x[i] + k] > 3 { break; } a = k; } out[i] = a;", False),
+        ("var a = 0; for k in 0..99 { if n[x[i] + k] > 3 { break; } a = k; } out[i] = a;", True),
+    ],
+)
+def test_elements_that_lanes_move_alone_make_no_vectors(body: str, is_vector: bool) -> None:
+    """In loops that lanes leave at different iterations: stores anywhere, and loads that nothing gathers."""
+    buffers = "read x: u32[] @0; read n: u32[] @1; read b: u8[] @2; read_write out: u32[] @3;"
+    source = f"program p workgroup(64, 1, 1) {{ {buffers} let i = global_id.x; if i < len(x) {{ {body} }} }}"
+    assert ("<16 x i32>" in text_of(source, 512)) is is_vector

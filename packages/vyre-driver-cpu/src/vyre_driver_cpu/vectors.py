@@ -477,7 +477,8 @@ def _vectors_of(parent: StatementPrinter, loop: For) -> LoopVectors | None:
     inner = [s for s in stmts if isinstance(s, For)]
 
     def fits(lanes: VectorLanes) -> bool:
-        return all(_has_contiguous_lanes(s, lanes) for s in inner) and _are_apart(stmts, nodes, lanes)
+        has_lanes = all(_has_contiguous_lanes(s, lanes) and not _moves_alone(s, lanes) for s in inner)
+        return has_lanes and _are_apart(stmts, nodes, lanes)
 
     if not fits(lanes):
         return None
@@ -545,6 +546,20 @@ def interleaved_stores(body: Body, lanes: VectorLanes) -> set[Store]:
             if steps == {len(stores)} and distances == list(range(distances[0], distances[0] + len(stores))):
                 found |= {*stores}
     return found
+
+
+def _moves_alone(loop: For, lanes: VectorLanes) -> bool:
+    """Whether lanes end a loop at different iterations, and move elements in it that no vector loads or stores.
+
+    Nothing gathers elements of 8 and 16 bits, and what is stored anywhere is stored one by one.
+    """
+    if not (lanes.varies(loop.stop) or any(jumps_of(*loop.body))):
+        return False
+    stmts = tuple(statements(loop.body))
+    loads = {node for s in stmts for node in postorder(expressions(s)) if isinstance(node, Load)}
+    indices = [node.index for node in loads if node.dtype.bits < 32]
+    indices += [s.index for s in stmts if isinstance(s, Store) and s.buffer.memory is not Memory.PRIVATE]
+    return any(lanes.varies(index) and not lanes.is_in_row(index) for index in indices)
 
 
 def _is_permuted(stmt: Store, lanes: VectorLanes) -> bool:
