@@ -124,6 +124,8 @@ class _Finder:
             if a is None or b is None or not (is_needed or _moves(a) or _moves(b)):
                 continue
             op = node.op.id if wanted else NEGATED[node.op.id]
+            if not (is_needed or self._arms) and _moves(a if op in ("gt", "ge") else b):
+                continue  # a row that begins before the limit does so everywhere: its loads are proven all the same
             claims = _possible([*a.needs, *b.needs, _always(op, a, b)])
             if claims is not None:
                 self._accept(claims)

@@ -238,6 +238,33 @@ def test_rows_of_which_all_have_a_border(width, height, case, check):
     check(case(p.build(), {"plate": range(1, width * height + 1)}, grid=grid), "loops")
 
 
+@pytest.mark.parametrize("shape", [(6, 16), (5, 13), (3, 33), (1, 8), (9, 1)])
+@pytest.mark.parametrize("guard", ["none", "begins later", "ends earlier", "returns"])
+def test_rows_may_begin_and_end_anywhere(guard, shape, case, check):
+    """Loads stay unchecked wherever all of a row is, and mean the same at its borders."""
+    with program("rows", (8, 2)) as p:
+        a, sizes, out = p.read("a", u32), p.uniform("sizes", u32, 2), p.write("out", u32, shape[0] * shape[1])
+        x, y, high, wide = p.global_id(0), p.global_id(1), sizes[0], sizes[1]
+
+        def at(j, i):
+            return select((j < high) & (i < wide), a[j * wide + i], 0)
+
+        def stored(value):
+            with p.if_((y < high) & (x < wide)):
+                out[y * wide + x] = value
+
+        inside = {"begins later": (x > 0) & (y > 1), "ends earlier": x + 1 < wide}.get(guard, y < high)
+        if guard == "returns":
+            with p.if_((x == 0) | (y == high - 1)):
+                stored(7)
+                p.return_()
+        with p.if_(inside):
+            stored(at(y - 1, x - 1) + at(y, x) * 3 + at(y + 1, x + 1) * 5)
+    data = {"a": range(1, shape[0] * shape[1] + 1), "sizes": shape}
+    lowered = check(case(p.build(), data, grid=(-(-shape[1] // 8), -(-shape[0] // 2), 1)), "loops")
+    assert "a" not in checks(lowered)
+
+
 # ── random indices ──
 
 NUMBERS = st.sampled_from([0, 1, 2, 3, 5, 7, 8, 31, 32, 33, 64, 2**31, 2**32 - 1, 2**32 - 8])
