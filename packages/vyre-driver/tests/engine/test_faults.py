@@ -196,6 +196,22 @@ def test_little_memory_is_kept(engine: Engine, monkeypatch: pytest.MonkeyPatch) 
     assert e.ports[0].live == set()
 
 
+def test_of_much_memory_an_eighth_is_given_up(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch_cache, "MAX_CACHED_BYTES", 16 * 3 * 4)
+    e, source = engine(add), adding()
+    for groups in range(1, 18):
+        e.backend.dispatch(source, [A[:1], B[:1]], DispatchConfig(grid_override=(groups, 1, 1)))
+    assert len(e.ports[0].live) == 14 * 3
+
+
+def test_the_newest_launch_is_kept_if_it_fits_alone(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch_cache, "MAX_CACHED_BYTES", 4 * 3 * 4)
+    e, source = engine(add), adding()
+    for n in (1, 4):
+        e.backend.dispatch(source, [A[:n], B[:n]])
+    assert sum(len(m.contents) for m in e.ports[0].live) == 4 * 3 * 4
+
+
 # ── time ──
 
 

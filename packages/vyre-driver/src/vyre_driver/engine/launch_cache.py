@@ -513,19 +513,22 @@ class LaunchCache:
     def trim(self, device: Device, newest: CachedLaunch) -> None:
         """Keep the cache within its limits: drop the launches that were used least recently.
 
-        If there are too many, an eighth is dropped at once. The bytes of all launches are counted again after each
-        eighth that is added, because idle launches change them.
+        Of what there is too much, launches or bytes, an eighth is dropped at once, but the newest only if it is too large
+        alone. The bytes of all launches are counted again after each eighth that is added, because idle launches change
+        them.
         """
         self._added, self._bytes = self._added + 1, self._bytes + newest.bytes_held
         count = len(self.entries)
         if self._added * 8 < count <= MAX_LAUNCHES and self._bytes <= MAX_CACHED_BYTES:
             return
-        most = MAX_LAUNCHES if count <= MAX_LAUNCHES else MAX_LAUNCHES - MAX_LAUNCHES // 8
         self._added, self._bytes = 0, sum(cached.bytes_held for cached in self.entries.values())
-        if count <= most and self._bytes <= MAX_CACHED_BYTES:
+        if count <= MAX_LAUNCHES and self._bytes <= MAX_CACHED_BYTES:
             return
+        most, most_bytes = min(count, MAX_LAUNCHES), min(self._bytes, MAX_CACHED_BYTES)
+        most -= most // 8 if count > most else 0
+        most_bytes -= most_bytes // 8 if self._bytes > most_bytes else 0
         for cached in sorted(self.entries.values(), key=lambda cached: (cached is newest, cached.used)):
-            if len(self.entries) <= most and self._bytes <= MAX_CACHED_BYTES:
+            if len(self.entries) <= most and self._bytes <= (MAX_CACHED_BYTES if cached is newest else most_bytes):
                 return
             if not cached.holds:
                 self._bytes -= cached.bytes_held
