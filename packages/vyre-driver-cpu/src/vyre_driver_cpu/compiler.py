@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import re
 import threading
 from collections.abc import Callable, Sequence
@@ -15,6 +14,7 @@ import llvmlite.binding as llvm
 from llvmlite.binding.ffi import ObjectRef
 
 from vyre_driver_cpu.cpu import Cpu, host
+from vyre_foundation.forks import forks_wait_for
 
 LEVEL = 3
 LOCALLY = "; optimize: locally"
@@ -23,9 +23,8 @@ and again: 730 ms for SHA-256, where the passes that are of use take 30."""
 
 
 _lock = threading.RLock()
-"""Held during calls of LLVM. A fork waits for it: a child would inherit LLVM's own locks in the locked state."""
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
+"""Held during calls of LLVM."""
+forks_wait_for(_lock)
 
 
 class CompileFailed(Exception):

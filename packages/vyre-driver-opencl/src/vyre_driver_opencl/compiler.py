@@ -21,6 +21,7 @@ import pyopencl as cl
 from vyre_driver.engine.pending import AsyncCall, WaitLimit
 from vyre_driver_opencl import aside
 from vyre_driver_opencl.errors import status_name
+from vyre_foundation.forks import forks_wait_for
 
 OPTIONS = ("-w",)
 """For every program: warnings about emitted source are of no use to a user."""
@@ -78,7 +79,9 @@ def _built(
     return program
 
 
-_one_at_a_time = threading.Lock()
+_one_at_a_time = threading.RLock()
+"""Held while the file descriptor 2 is another one."""
+forks_wait_for(_one_at_a_time)
 
 
 @contextmanager

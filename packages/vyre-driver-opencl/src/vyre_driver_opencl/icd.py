@@ -22,7 +22,6 @@ from __future__ import annotations
 import atexit
 import ctypes
 import os
-import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -36,6 +35,7 @@ import pyopencl as cl
 
 from vyre_driver.pipeline.ownership import require_secure_folder
 from vyre_driver_opencl.vendors import description, registered
+from vyre_foundation.forks import ForkGuard
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def locate(runtime: EmbeddedRuntime) -> Path | None:
 def listed(only: Path | None = None) -> list[cl.Platform]:
     """The platforms that the loader knows. `only` (see above) counts at the first call of the process."""
     alone = {"OCL_ICD_VENDORS": str(only)} if only and not registered() else {}
-    with _lock, environment(**alone):
+    with _guard.lock, environment(**alone):
         try:
             return cl.get_platforms()
         except cl.LogicError:  # the loader's way to say that there are none
@@ -112,7 +112,7 @@ def attach(runtime: EmbeddedRuntime, library: Path) -> tuple[cl.Platform, ...]:
 
     A process asks once: a library stays loaded, and each question would leave some kilobytes behind.
     """
-    with _lock:
+    with _guard.lock:
         for distribution, name in runtime.needs:
             needed = _file(distribution, name)
             if needed is not None:
@@ -145,7 +145,7 @@ def _temporary_folder() -> str:
     return folder
 
 
-_lock = threading.Lock()
+_guard = ForkGuard()
 _loaded: list[ctypes.CDLL] = []
 
 

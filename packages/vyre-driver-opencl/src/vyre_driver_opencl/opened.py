@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence, Set as AbstractSet
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -20,6 +19,7 @@ from vyre_driver_opencl.probe import Proven, Reported, report
 from vyre_driver_opencl.quirks.compiler_options import withholding
 from vyre_driver_opencl.spelling import prelude
 from vyre_foundation.dtype import f32
+from vyre_foundation.forks import ForkGuard
 
 if TYPE_CHECKING:
     from vyre_driver_opencl.proof.bench import ProbeDevice
@@ -52,12 +52,12 @@ class OpenedDevice:
 
     def show(self, wanted: AbstractSet[Need] | None = None) -> bool:
         """Have the device prove what is wanted, None: everything. Whether the spelling table is as before."""
-        with translated(self.backend), _lock:
+        with translated(self.backend), _guard.lock:
             return self.facts.show(self.bench, wanted)
 
     def measure(self) -> None:
         """Prove and time every candidate; the spelling table has the fastest exact ones from now on."""
-        with translated(self.backend), _lock:
+        with translated(self.backend), _guard.lock:
             self.facts.measure(self.bench())
 
     def bench(self) -> ProbeDevice:
@@ -85,7 +85,7 @@ def _open(backend: str, candidate: Candidate, siblings: Sequence[Candidate]) -> 
     require_compiler(backend, candidate)
     queues = tuple(sibling.device for sibling in siblings)
     device = queues[-1]
-    with translated(backend), _lock:
+    with translated(backend), _guard.lock:
         with withholding(device):
             context = cl.Context(list(queues))
         reported = report(device)
@@ -96,6 +96,6 @@ def _open(backend: str, candidate: Candidate, siblings: Sequence[Candidate]) -> 
     return opened
 
 
-_lock = threading.Lock()
+_guard = ForkGuard()
 _facts: dict[int, DeviceFacts] = {}
 """By device, for the life of the process: a device does not change."""

@@ -211,7 +211,7 @@ def test_launches_run_in_order_and_can_be_awaited_in_any(backend: ArrayBackend) 
 
 def test_a_wait_ends_at_its_timeout(backend: ArrayBackend) -> None:
     run = compile_graph(affine().build(), backend)
-    with backend._lock:
+    with backend._guard.lock:
         pending = run.launch(x=X)
         with pytest.raises(DispatchTimeout, match="the launch of a graph on arrays"):
             pending.result(timeout=0.01)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
@@ -20,6 +19,7 @@ from vyre_driver.pipeline.compile import pipeline_config
 from vyre_driver.plan.admission import admit_program
 from vyre_driver.plan.launch import validated, with_workgroup_size
 from vyre_driver.plan.lengths import bind_inputs
+from vyre_foundation.forks import ForkGuard
 from vyre_foundation.ir.program import Program
 from vyre_foundation.validate.limits import MAX_WORKGROUP_SIZE, MAX_WORKGROUP_VOLUME
 from vyre_reference import scalar, vector
@@ -111,7 +111,7 @@ class ReferencePipeline(CompiledPipeline):
     def __init__(self, backend: ReferenceBackend, program: Program, config: DispatchConfig) -> None:
         self._backend, self._program, self._config = backend, program, config
         self._persistent: dict[str, bytearray] = {}
-        self._lock = threading.Lock()
+        self._guard = ForkGuard()
 
     def id(self) -> str:
         return f"{self._backend.id()}:{self._program.fingerprint()}"
@@ -122,7 +122,7 @@ class ReferencePipeline(CompiledPipeline):
         return shaped(self._program, arrays, outputs)
 
     def dispatch(self, inputs: Inputs, config: DispatchConfig | None = None) -> Outputs:
-        with self._lock:
+        with self._guard.lock:
             return self._backend._launch(self._program, inputs, pipeline_config(self._config, config), self._persistent)
 
     def dispatch_resident(self, resources: Sequence[Resource], config: DispatchConfig | None = None) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,13 +25,14 @@ from vyre_driver.plan.programs import HasProgram, program_of
 from vyre_driver.tune.programs import Tuning, tune_program
 from vyre_driver.tune.routing import backend_for_launch
 from vyre_foundation import Program
+from vyre_foundation.forks import ForkGuard
 from vyre_foundation.ir.shapes import LAUNCH_SHAPE
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
 _shadowed: dict[tuple[VyreBackend, str], VyreBackend] = {}
-_lock = threading.Lock()
+_guard = ForkGuard()
 
 
 def run(
@@ -277,7 +277,7 @@ def _profiled(backend: VyreBackend, config: DispatchConfig) -> VyreBackend:
     if not profile.startswith("shadow"):
         fix = "name a dispatch in reports with `label`"
         raise InvalidLaunch("profile", needed="'shadow' or 'shadow:N'", got=repr(profile), fix=fix)
-    with _lock:
+    with _guard.lock:
         key = backend, profile
         if key not in _shadowed:
             _shadowed[key] = by_profile(backend, config)

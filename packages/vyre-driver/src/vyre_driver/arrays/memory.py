@@ -7,7 +7,6 @@ such as the uniforms of an algorithm, the memory where their contents already ar
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections import defaultdict, deque
 from collections.abc import Callable
@@ -18,6 +17,7 @@ import numpy as np
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.resources import Resource
 from vyre_driver.errors import DeviceOutOfMemory, StaleHandle, UnsupportedFeature
+from vyre_foundation.forks import ForkGuard
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -34,7 +34,7 @@ _Free = defaultdict[int, deque[Resource]]
 _free: weakref.WeakKeyDictionary[VyreBackend, _Free] = weakref.WeakKeyDictionary()
 _constants: weakref.WeakKeyDictionary[VyreBackend, dict[bytes, ArrayMemory]] = weakref.WeakKeyDictionary()
 _on_host: weakref.WeakKeyDictionary[VyreBackend, bool] = weakref.WeakKeyDictionary()
-_lock = threading.Lock()
+_guard = ForkGuard()
 
 
 class ArrayMemory:
@@ -89,7 +89,7 @@ def result_memory(backend: VyreBackend, byte_len: int) -> ArrayMemory:
 def constant_memory(backend: VyreBackend, contents: npt.NDArray[np.uint8]) -> ArrayMemory:
     """Memory with `contents`, which nothing writes to: that of an earlier call with equal ones, or a new upload."""
     key = contents.tobytes()
-    with _lock:
+    with _guard.lock:
         cached = _constants.setdefault(backend, {})
         memory = cached.pop(key, None)
         if memory is not None:
@@ -98,7 +98,7 @@ def constant_memory(backend: VyreBackend, contents: npt.NDArray[np.uint8]) -> Ar
         return memory
     memory = result_memory(backend, len(key))
     backend.upload_resident(memory.resource, contents)
-    with _lock:
+    with _guard.lock:
         cached[key] = memory
         dropped = cached.pop(next(iter(cached))) if len(cached) > MAX_CONSTANTS else None
     del dropped  # without the lock

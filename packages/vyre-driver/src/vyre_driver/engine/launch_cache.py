@@ -513,9 +513,9 @@ class LaunchCache:
     def trim(self, device: Device, newest: CachedLaunch) -> None:
         """Keep the cache within its limits: drop the launches that were used least recently.
 
-        Of what there is too much, launches or bytes, an eighth is dropped at once, but the newest only if it is too large
-        alone. The bytes of all launches are counted again after each eighth that is added, because idle launches change
-        them.
+        Of what there is too much, launches or bytes, an eighth is dropped at once, but the newest launch only if it is
+        too large alone. The bytes of all launches are counted again after each eighth that is added, because idle
+        launches change them.
         """
         self._added, self._bytes = self._added + 1, self._bytes + newest.bytes_held
         count = len(self.entries)

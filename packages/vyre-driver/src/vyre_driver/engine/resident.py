@@ -31,6 +31,7 @@ from vyre_driver.backend.results import Inputs, Outputs, TimedDispatchResult, ho
 from vyre_driver.engine.port import Allocation
 from vyre_driver.errors import DeviceOutOfMemory, InvalidInput, StaleHandle, UnsupportedFeature
 from vyre_driver.plan.launch import LaunchPlan
+from vyre_foundation.forks import ForkGuard
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.program import Program
 
@@ -508,7 +509,7 @@ class HostMemoryBackend(ResidentBackend, contract=1, checked=False):
     """Keeps resources in host memory, and dispatches over them by `dispatch`: the contract, without the speed."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
+        self._guard = ForkGuard(threading.RLock)
         self._forget_resources()
 
     def _forget_resources(self) -> None:
@@ -517,7 +518,7 @@ class HostMemoryBackend(ResidentBackend, contract=1, checked=False):
 
     @contextmanager
     def _residents(self) -> Iterator[Residents]:
-        with self._lock:
+        with self._guard.lock:
             self._held.sweep()
             yield self._held
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import re
-import threading
 from collections.abc import Mapping, Sequence
 from os import environ
 from pathlib import Path
@@ -27,6 +26,7 @@ from vyre_driver.observe.trace import Trace, process_trace, trace_calls, trace_f
 from vyre_driver.pipeline.compile import compile as compile_pipeline
 from vyre_driver.plan.specialize import specialize
 from vyre_driver.registry import backends as registry
+from vyre_foundation.forks import ForkGuard
 from vyre_foundation.ir.program import Program
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ _EVERY = re.compile(r"off|always|1/(\d+)")
 _PROFILE = re.compile(r"shadow(?::([1-9]\d*))?")
 
 _open: dict[str | None, VyreBackend] = {}
-_lock = threading.Lock()
+_guard = ForkGuard()
 
 
 def acquire(id: str, device: int | None = None) -> VyreBackend:
@@ -95,7 +95,7 @@ def backend_for(backend: str | VyreBackend | None = None) -> VyreBackend:
         return name
     if name is not None:
         _require_id(name)
-    with _lock:
+    with _guard.lock:
         if name not in _open:
             _open[name] = _preferred() if name is None else _named(name)
         return _open[name]

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from threading import Lock
 from typing import TYPE_CHECKING
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
@@ -22,6 +21,7 @@ from vyre_driver.backend.pipeline import CompiledPipeline
 from vyre_driver.backend.resources import ResidentDispatchStep, ResidentReadRange, ResidentWave, Resource
 from vyre_driver.backend.results import ResidentSequenceTiming, TimedDispatchResult, host_bytes
 from vyre_driver.errors import ResidentGraphReuseTelemetryError
+from vyre_foundation.forks import ForkGuard
 from vyre_foundation.ir.program import Program
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class ReuseWatch(DelegatingBackend, contract=1, checked=False):
         super().__init__(inner)
         self._telemetry = ResidentGraphReuseTelemetry()
         self._fresh: set[Resource] = set()
-        self._lock = Lock()
+        self._guard = ForkGuard()
 
     @property
     def telemetry(self) -> ResidentGraphReuseTelemetry:
@@ -167,7 +167,7 @@ class ReuseWatch(DelegatingBackend, contract=1, checked=False):
 
     def _uploaded(self, uploads: Sequence[tuple[Resource, HostBuffer]]) -> None:
         sizes = [host_bytes("data", data).nbytes for _, data in uploads]
-        with self._lock:
+        with self._guard.lock:
             self._fresh.update(resource for resource, _ in uploads)
             self._telemetry += ResidentGraphReuseTelemetry(cold_uploads=len(sizes), upload_bytes=sum(sizes))
 
@@ -180,7 +180,7 @@ class ReuseWatch(DelegatingBackend, contract=1, checked=False):
         inputs = set(program.inputs)
         visible = [buffer for buffer in program.buffers if buffer.memory.is_host_visible]
         given = [resource for buffer, resource in zip(visible, resources, strict=True) if buffer in inputs]
-        with self._lock:
+        with self._guard.lock:
             warm = [resource for resource in given if resource not in self._fresh]
             self._fresh.difference_update(given)
             self._telemetry += ResidentGraphReuseTelemetry(

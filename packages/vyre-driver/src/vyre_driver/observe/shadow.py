@@ -7,7 +7,6 @@ difference is an event; it is raised, kept, or handed to a callback, and written
 from __future__ import annotations
 
 import logging
-import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from vyre_driver.backend.results import Inputs, Outputs, borrowed_input_slices
 from vyre_driver.errors import BackendError, ShadowDiverged, Trapped
 from vyre_driver.observe.capsule import Capsule, write_capsule
 from vyre_driver.observe.compare import Mismatch, first_mismatch
+from vyre_foundation.forks import ForkGuard
 from vyre_foundation.ir.buffer import Memory
 from vyre_foundation.ir.program import Program
 
@@ -109,7 +109,7 @@ class Shadow:
         self.policy = policy or ShadowPolicy()
         self.counts = ShadowCounts()
         self.events: deque[DivergenceEvent] = deque(maxlen=self.policy.max_events)
-        self._lock = threading.Lock()
+        self._guard = ForkGuard()
 
     def watch(
         self,
@@ -131,7 +131,7 @@ class Shadow:
 
     def begin(self, what: Shadowed, inputs: Inputs, config: DispatchConfig) -> Callable[[Ended], None]:
         """Copy the inputs, which may be the memory that the outputs go to; what judges the dispatch when it ended."""
-        with self._lock:
+        with self._guard.lock:
             number = self.counts.dispatches
             self.counts.dispatches += 1
         is_due = self.policy.every > 0 and number % self.policy.every == 0
@@ -149,7 +149,7 @@ class Shadow:
 
     def pass_by(self) -> None:
         """Count a call that cannot be compared."""
-        with self._lock:
+        with self._guard.lock:
             self.counts.unwatched += 1
 
     def _reference(self, what: Shadowed, given: list[bytes], config: DispatchConfig) -> Ended | None:
@@ -159,7 +159,7 @@ class Shadow:
         except Trapped as trap:
             return Ended([], trap)
         except BackendError as error:
-            with self._lock:
+            with self._guard.lock:
                 self.counts.reference_failed += 1
             log = logging.getLogger("vyre.shadow")
             log.warning("%s cannot judge %r: %s", what.reference, what.program.name, error)
@@ -175,7 +175,7 @@ class Shadow:
         expected: Ended,
     ) -> None:
         difference = _difference(what.program, config, ended, expected)
-        with self._lock:
+        with self._guard.lock:
             self.counts.compared += 1
             self.counts.diverged += difference is not None
         if difference is None:
@@ -192,7 +192,7 @@ class Shadow:
             is_proven=what.program.validate().determinism.is_deterministic,
             capsule=self._capsule(what, given, config, str(difference), ended, expected),
         )
-        with self._lock:
+        with self._guard.lock:
             self.events.append(event)
         self._tell(event)
 

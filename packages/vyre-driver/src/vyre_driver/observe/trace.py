@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vyre_driver.observe.calls import CallRecord
+from vyre_foundation.forks import ForkGuard
 
 if TYPE_CHECKING:
     from vyre_driver.device.profile import Extent
@@ -82,7 +83,7 @@ class Trace:
     """Collects spans from any thread."""
 
     def __init__(self, most: int = MAX_SPANS) -> None:
-        self._most, self._lock = most, threading.Lock()
+        self._most, self._guard = most, ForkGuard()
         self._spans: list[TraceSpan] = []
         self._flows = itertools.count(1)
         self.began_ns = time.perf_counter_ns()
@@ -119,7 +120,7 @@ class Trace:
 
     def add(self, span: TraceSpan) -> None:
         """Add a span that has ended."""
-        with self._lock:
+        with self._guard.lock:
             if len(self._spans) < self._most:
                 self._spans.append(span)
             else:
@@ -127,7 +128,7 @@ class Trace:
 
     def add_kernel(self, run: KernelRun) -> None:
         """Add a launch of a kernel that has ended."""
-        with self._lock:
+        with self._guard.lock:
             if len(self.kernels) < self._most:
                 self.kernels.append(run)
 
@@ -137,7 +138,7 @@ class Trace:
 
     def spans(self) -> tuple[TraceSpan, ...]:
         """All spans that have ended, in no certain order."""
-        with self._lock:
+        with self._guard.lock:
             return tuple(self._spans)
 
     def to_json(self) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from vyre_driver.pipeline.eviction import Temperature, coldest
 from vyre_driver.pipeline.log import logger
 from vyre_driver.pipeline.misses import PipelineCacheMissEvidence
 from vyre_driver.pipeline.settings import CacheMode, CacheSettings
+from vyre_foundation.forks import ForkGuard, forks_wait_for
 
 if TYPE_CHECKING:
     from vyre_driver.pipeline.eviction import Temperature
@@ -40,6 +41,11 @@ MAX_WAITS = 3
 """After this many waits in a row for the lock of another process, a process continues without the store."""
 MAX_RENEWALS = 3
 """So often a process puts a damaged file aside; then it goes on without the store."""
+
+
+_sqlite = threading.RLock()
+"""Held during calls of sqlite, whose own locks are those of the process."""
+forks_wait_for(_sqlite)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +74,6 @@ class DiskStore:
         """Why the store is not used, "" where it is."""
         self.remedy = ""
         """What makes it usable again, "" where nothing has to: it is used, or there is no file yet."""
-        self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._process = 0
         self._inode = 0
@@ -207,7 +212,7 @@ class DiskStore:
 
         Processes that have the file open go on with a new one.
         """
-        with self._lock:
+        with _sqlite:
             self.close()
             self.refusal = self.remedy = ""
             database.remove(self.settings.folder)
@@ -216,7 +221,7 @@ class DiskStore:
 
     def flush(self) -> None:
         """Write down which entries were used since the last time."""
-        with self._lock:
+        with _sqlite:
             used, self._used, self._is_due = self._used, {}, False
 
         def write(connection: sqlite3.Connection) -> None:
@@ -232,7 +237,7 @@ class DiskStore:
         Uses are written down if there are any that are not the same as those before: writing takes milliseconds,
         because the disk is waited for, and a short process has few more.
         """
-        with self._lock:
+        with _sqlite:
             if self._connection is not None and self._process == os.getpid():
                 if self._is_due:
                     self.flush()
@@ -244,7 +249,7 @@ class DiskStore:
         self, use: Callable[[sqlite3.Connection], ResultT], otherwise: ResultT, *, writes: bool = False
     ) -> ResultT:
         """`use` the file, in one transaction if it `writes`; `otherwise` where that is not possible."""
-        with self._lock:
+        with _sqlite:
             for _ in range(2 + MAX_RENEWALS):
                 if self.refusal or (writes and not self._may_write):
                     break
@@ -429,7 +434,7 @@ def _as_it_is(connection: sqlite3.Connection) -> Iterator[None]:
 _inherited: list[sqlite3.Connection] = []
 """Connections that came with a fork: to close one would disturb the parent."""
 _stores: dict[CacheSettings, DiskStore] = {}
-_lock = threading.Lock()
+_guard = ForkGuard()
 
 
 def shared_store(settings: CacheSettings | None = None) -> DiskStore | None:
@@ -444,7 +449,7 @@ def shared_store(settings: CacheSettings | None = None) -> DiskStore | None:
     except FileNotFoundError as error:
         _say_once(f"nothing is cached between processes: {error}")
         return None
-    with _lock:
+    with _guard.lock:
         store = _stores.get(settings)
         if store is None:
             store = _stores[settings] = DiskStore(settings)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from threading import Lock
 
 from blake3 import blake3
 
@@ -21,6 +20,7 @@ from vyre_driver.plan.binding import BindingPlan, BindingSetFingerprint
 from vyre_driver.plan.shapes import program_vsa_fingerprint_words
 from vyre_foundation.dtype import DType, u32
 from vyre_foundation.errors import VyreError
+from vyre_foundation.forks import ForkGuard
 from vyre_foundation.ir.buffer import Buffer, LengthOf, Memory
 from vyre_foundation.ir.expr import Apply, Expr, Length, Literal, Load, Select, literal
 from vyre_foundation.ir.program import Program
@@ -121,7 +121,7 @@ class SpecCacheKey:
 
 
 _cache: OrderedDict[SpecCacheKey, Program] = OrderedDict()
-_lock = Lock()
+_guard = ForkGuard()
 
 
 def specialize(program: Program, values: SpecMap) -> Program:
@@ -132,7 +132,7 @@ def specialize(program: Program, values: SpecMap) -> Program:
     if not values:
         return program
     key = SpecCacheKey.of(program, values)
-    with _lock:
+    with _guard.lock:
         found = _cache.get(key)
         if found is None:
             found = _cache[key] = _specialized(program, values)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -27,6 +26,7 @@ from vyre_driver.schedule.executors import GraphExecutor, HostExecutor, QueueExe
 from vyre_driver.schedule.pending import LaunchThread, PendingGraph
 from vyre_driver.schedule.placed import PlacedExecutor, place_graph
 from vyre_foundation.build.arguments import shown
+from vyre_foundation.forks import ForkGuard
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.markup import folded, fragment, table
 from vyre_foundation.text.highlight import highlighted
@@ -57,7 +57,7 @@ class CompiledGraph:
     def __init__(self, graph: Graph, backend: VyreBackend, executor: GraphExecutor) -> None:
         self.graph, self.backend, self._executor = graph, backend, executor
         self._run = self._watched(backend) if isinstance(backend, GraphWatcher) else executor.run
-        self._lock = threading.Lock()
+        self._guard = ForkGuard()
         self._thread = LaunchThread(f"vyre graph {graph.name}")
         self._pending: weakref.WeakSet[PendingGraph] = weakref.WeakSet()
         self._ended = weakref.finalize(self, self._thread.end)
@@ -127,11 +127,11 @@ class CompiledGraph:
         named = _named(inputs, arrays)
         given, handles = self._checked(named)
         pending = PendingGraph(self.backend.id())
-        lock, shaped = self._lock, self._shaped
+        guard, shaped = self._guard, self._shaped
         execute = partial(_execute, self._run, self._executor, self._undefined_after_failure)
 
         def run() -> dict[str, Array]:
-            with lock:
+            with guard.lock:
                 outputs = shaped(execute(given, handles, pending.is_cancelled))
             named.clear()  # arrays of a device, whose memory is used again when they end, live as long
             return outputs
@@ -153,7 +153,7 @@ class CompiledGraph:
         if self._pending and any(not pending.is_ready() for pending in tuple(self._pending)):
             return self.launch(inputs, **arrays).result()
         given, handles = self._checked(_named(inputs, arrays))
-        with self._lock:
+        with self._guard.lock:
             run = _execute(self._run, self._executor, self._undefined_after_failure, given, handles, _never)
             return self._shaped(run)
 
@@ -161,7 +161,7 @@ class CompiledGraph:
         """Wait for launches that have begun, and give back the device memory. Calling it again does nothing."""
         for pending in tuple(self._pending):
             pending.wait()
-        with self._lock:
+        with self._guard.lock:
             self._executor.close()
 
     def __enter__(self) -> Self:

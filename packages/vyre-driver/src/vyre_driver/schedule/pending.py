@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import weakref
 from collections.abc import Callable, Generator
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from vyre_driver.backend.config import require_wait
 from vyre_driver.backend.pending import LONGEST_PAUSE, SHORTEST_PAUSE
-from vyre_driver.errors import DispatchTimeout
+from vyre_driver.errors import DispatchTimeout, StaleHandle
+from vyre_foundation.forks import ForkGuard
 
 if TYPE_CHECKING:
     import asyncio
@@ -38,6 +41,7 @@ class PendingGraph:
         self._arrays: Arrays = {}
         self._error: BaseException | None = None
         self._is_cancelled = False
+        _submitted.add(self)
 
     def __repr__(self) -> str:
         return f"<PendingGraph on {self._backend!r}: {'ready' if self.is_ready() else 'in flight'}>"
@@ -101,11 +105,33 @@ class PendingGraph:
 
     def settle(self, run: Callable[[], Arrays]) -> None:
         """Take what `run` returns or raises as the outcome. For the thread that runs the launch."""
+        if self.is_ready():  # in a forked process
+            return
         try:
             self._arrays = run()
         except BaseException as error:  # every wait raises it
             self._error = error
         self._ended.set()
+
+    def abandon(self) -> None:
+        """Let waits raise an error. For a forked process, where the thread that runs the launch is not."""
+        if not self.is_ready():
+            reason = "it was submitted before this process was forked"
+            self._error = StaleHandle("the launch of a graph", reason, fix="compile and launch the graph in the child")
+            self._ended = threading.Event()
+            self._ended.set()
+
+
+_submitted: weakref.WeakSet[PendingGraph] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for pending in tuple(_submitted):
+        pending.abandon()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 class LaunchThread:
@@ -118,11 +144,11 @@ class LaunchThread:
         self._name = name
         self._work: SimpleQueue[tuple[PendingGraph, Callable[[], Any]] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
-        self._lock = threading.Lock()
+        self._guard = ForkGuard()
 
     def submit(self, pending: PendingGraph, run: Callable[[], Arrays]) -> None:
         """Run it after all that were submitted before."""
-        with self._lock:
+        with self._guard.lock:
             self._work.put((pending, run))
             if self._thread is None or not self._thread.is_alive():  # a forked process has no threads
                 self._thread = threading.Thread(target=_serve, args=(self._work,), name=self._name, daemon=True)

@@ -7,10 +7,10 @@ the assignment and the block stand in one Python function: a function that is ca
 
 from __future__ import annotations
 
-import threading
 from typing import NamedTuple
 
 from vyre_foundation.errors import BuildError
+from vyre_foundation.forks import ForkGuard
 
 
 class OpenBlock(NamedTuple):
@@ -28,11 +28,11 @@ class OpenBlocks:
     def __init__(self) -> None:
         self.opened = 0
         self._open: set[OpenBlock] = set()
-        self._lock = threading.Lock()
+        self._guard = ForkGuard()
 
     def enter(self, frame: int, *, is_loop: bool) -> OpenBlock:
         """Open a block in the function of this frame."""
-        with self._lock:
+        with self._guard.lock:
             self.opened += 1
             block = OpenBlock(self.opened, frame, is_loop)
             self._open.add(block)
@@ -40,7 +40,7 @@ class OpenBlocks:
 
     def leave(self, block: OpenBlock) -> None:
         """Close a block; one that is closed already stays closed."""
-        with self._lock:
+        with self._guard.lock:
             self._open.discard(block)
 
     def __contains__(self, block: object) -> bool:
@@ -50,7 +50,7 @@ class OpenBlocks:
         """Those that `frame` has opened after a value was made, outermost first."""
         if not self._open:
             return []
-        with self._lock:
+        with self._guard.lock:
             return sorted(block for block in self._open if block.frame == frame and block.number > born)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from vyre_foundation.dialects.definition import Composition, Dialect, DialectProblem, DuplicateOpId, UnknownCallee
+from vyre_foundation.forks import ForkGuard
 
 Discover = Callable[[frozenset[str]], tuple[dict[str, Dialect], tuple[DialectProblem, ...]]]
 """Finds installed dialects: op ids that are taken in, usable dialects by id and those that are left out."""
@@ -25,7 +26,7 @@ class _Registry:
     discovered: bool = False
     discover: Discover = _discover_nothing
     registrations: Counter[str] = field(default_factory=Counter)
-    lock: threading.RLock = field(default_factory=threading.RLock)
+    guard: ForkGuard = field(default_factory=lambda: ForkGuard(threading.RLock))
 
 
 _registry = _Registry()
@@ -39,7 +40,7 @@ def discover_with(discover: Discover) -> None:
 def register(rows: Iterable[Composition]) -> None:
     """Add ops. An id that is taken raises `DuplicateOpId`, and then none of the rows is added."""
     new = {row.id: row for row in rows}
-    with _registry.lock:
+    with _registry.guard.lock:
         taken = sorted(new.keys() & _registry.rows.keys())
         if taken:
             raise DuplicateOpId(
@@ -56,35 +57,35 @@ def registration(dialect: str) -> int:
 
 def unregister(ids: Iterable[str]) -> None:
     """Remove ops, for tests that registered them."""
-    with _registry.lock:
+    with _registry.guard.lock:
         for id in ids:
             _registry.rows.pop(id, None)
 
 
 def installed_dialects() -> tuple[Dialect, ...]:
     """Every dialect that is installed and usable, by id."""
-    with _registry.lock:
+    with _registry.guard.lock:
         _discover()
         return tuple(_registry.dialects.values())
 
 
 def dialect_problems() -> tuple[DialectProblem, ...]:
     """Installed dialects that are left out, each with its reason and remedy."""
-    with _registry.lock:
+    with _registry.guard.lock:
         _discover()
         return _registry.problems
 
 
 def registered_ops() -> tuple[Composition, ...]:
     """Every op of a dialect, installed or registered by hand, by id."""
-    with _registry.lock:
+    with _registry.guard.lock:
         _discover()
         return tuple(row for _, row in sorted(_registry.rows.items()))
 
 
 def refresh() -> None:
     """Look for installed dialects again at the next question."""
-    with _registry.lock:
+    with _registry.guard.lock:
         for found in _registry.dialects.values():
             unregister(row.id for row in found.ops)
         _registry.dialects, _registry.problems, _registry.discovered = {}, (), False
@@ -92,7 +93,7 @@ def refresh() -> None:
 
 def lookup(callee: str) -> Composition:
     """The op called `callee`; installed dialects are loaded at the first name that is not known."""
-    with _registry.lock:
+    with _registry.guard.lock:
         if callee not in _registry.rows:
             _discover()
         try:
@@ -132,5 +133,5 @@ def _discover() -> None:
 
 def dialect_of(callee: str) -> Dialect | None:
     """The installed dialect that an op belongs to."""
-    with _registry.lock:
+    with _registry.guard.lock:
         return _registry.dialects.get(callee.partition(".")[0])

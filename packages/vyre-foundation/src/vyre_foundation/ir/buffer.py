@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from dataclasses import dataclass
 from enum import Enum
@@ -10,6 +9,7 @@ from typing import Any
 
 from vyre_foundation.dtype import DType
 from vyre_foundation.errors import DeclarationError
+from vyre_foundation.forks import ForkGuard
 from vyre_foundation.ir.integer import integer
 
 
@@ -143,7 +143,7 @@ class Buffer:
         if output_range is not None:
             output_range = _exact_range(f"buffer {name!r}", output_range)
         key = (name, dtype, access, memory, count, binding, data, output_range)
-        with _lock:
+        with _guard.lock:
             known = _declared.get(key)
             if known is not None:
                 return known
@@ -176,7 +176,7 @@ class Buffer:
 
 _FIELDS = ("name", "dtype", "access", "memory", "count", "binding", "data", "output_range")
 _declared: weakref.WeakValueDictionary[tuple[Any, ...], Buffer] = weakref.WeakValueDictionary()
-_lock = threading.Lock()
+_guard = ForkGuard()
 
 
 def _exact_count(where: str, count: Any) -> Count:

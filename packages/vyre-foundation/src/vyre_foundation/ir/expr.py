@@ -15,6 +15,7 @@ from weakref import WeakValueDictionary
 
 from vyre_foundation.dtype import DType, bool_, u32
 from vyre_foundation.errors import LiteralOutOfRange, TypeMismatch
+from vyre_foundation.forks import ForkGuard
 from vyre_foundation.ir.argument import require
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.integer import integer
@@ -42,7 +43,7 @@ class Expr:
 # A weak table has every live expression by its class and all that distinguishes it from others of the class.
 
 _table: WeakValueDictionary[tuple[Any, ...], Any] = WeakValueDictionary()
-_lock = threading.RLock()
+_guard = ForkGuard(threading.RLock)
 """Held while an expression enters the table. Lookups need none; a finalizer that builds expressions may reenter."""
 
 _set = object.__setattr__
@@ -52,7 +53,7 @@ def _enter(key: tuple[Any, ...], node: Any, dtype: DType, args: tuple[Expr, ...]
     """`node`, complete with its type and operands, or the one that another thread has entered for `key` meanwhile."""
     _set(node, "dtype", dtype)
     _set(node, "args", args)
-    with _lock:
+    with _guard.lock:
         return _table.setdefault(key, node)
 
 

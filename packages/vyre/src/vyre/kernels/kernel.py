@@ -36,6 +36,7 @@ from vyre_foundation import Program, print_program
 from vyre_foundation.build.arguments import dtype_of, number, shown, shown_type
 from vyre_foundation.dtype import DType
 from vyre_foundation.errors import BuildError
+from vyre_foundation.forks import ForkGuard
 from vyre_foundation.html import program_html
 from vyre_foundation.ir.shapes import Axis
 from vyre_foundation.markup import fragment
@@ -310,7 +311,7 @@ class KernelFunction(HostCallable):
         self._variables = signature.type_variables
         self._special: dict[tuple[DType, ...], KernelFunction] = {}
         self._launch: Callable[..., Any] | None = None
-        self._lock = threading.RLock()
+        self._guard = ForkGuard(threading.RLock)
         if source is not None:
             functools.update_wrapper(self, source.function)
         elif compiled is not None:
@@ -350,7 +351,7 @@ class KernelFunction(HostCallable):
     def _launcher(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> Callable[..., Any]:
         if self._variables:
             return self[self._dtypes(arrays, named)]
-        with self._lock:
+        with self._guard.lock:
             if self._launch is None:
                 self._launch = self.on(self._backend).launch
             return self._launch
@@ -394,7 +395,7 @@ class KernelFunction(HostCallable):
                 message = f"the kernel {self.__name__!r} has no {variable.__name__} = {dtype}"
                 raise BuildError(message, fix=f"use one of {allowed}")
         signature = self._signature.specialized(dict(zip(self._variables, chosen, strict=True)))
-        with self._lock:
+        with self._guard.lock:
             made = KernelFunction(self._source, signature, self._options, self._backend)
             return self._special.setdefault(chosen, made)
 
@@ -406,7 +407,7 @@ class KernelFunction(HostCallable):
                 names = ", ".join(v.__name__ for v in self._variables)
                 fix = f"choose them, as in {self.__name__}[vy.f32]"
                 raise BuildError(f"the kernel {self.__name__!r} is generic in {names}", fix=fix)
-            with self._lock:
+            with self._guard.lock:
                 if self._compiled is None:
                     assert self._source is not None
                     try:

@@ -1,0 +1,51 @@
+"""Locks in processes that are forked, whose other threads do not exist in the child."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+
+class ForkGuard:
+    """Has a `lock` that is free in a forked process, whichever thread of the parent held it.
+
+    What that thread was changing stays as it was then. So each step under the lock has to leave something valid, as
+    entries of tables are. Calls of libraries with locks of their own need `forks_wait_for`.
+    """
+
+    __slots__ = ("__weakref__", "_make", "lock")
+
+    def __init__(self, make: Callable[[], AbstractContextManager[Any]] = threading.Lock) -> None:
+        self._make = make
+        self.lock = make()
+        _guards.add(self)
+
+    def renew(self) -> None:
+        """Make the lock anew."""
+        self.lock = self._make()
+
+
+_guards: weakref.WeakSet[ForkGuard] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for guard in tuple(_guards):
+        guard.renew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def forks_wait_for(lock: threading.RLock) -> None:
+    """Let forks wait until no other thread holds `lock`, which is held during calls of a library.
+
+    The child would inherit the library's own locks in the locked state. A thread that holds `lock` takes no other that
+    forks wait for.
+    """
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
