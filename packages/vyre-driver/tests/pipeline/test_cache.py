@@ -1,7 +1,10 @@
 """The memory cache: least recently used out first, every lookup counted."""
 
+from typing import Any
+
 from vyre_driver.backend.pipeline import PipelineCacheSnapshot
 from vyre_driver.pipeline.cache import PipelineCache
+from vyre_driver.pipeline.disk import _end_all
 from vyre_driver.pipeline.key import PipelineCacheKey
 
 A, B, C = (PipelineCacheKey(letter) for letter in "abc")
@@ -33,3 +36,18 @@ def test_a_value_may_be_replaced() -> None:
     cache.put(A, "a")
     cache.put(A, "b")
     assert cache.get(A) == "b"
+
+
+def test_marks_are_removed_while_another_thread_compiles() -> None:
+    """At the end of the interpreter, for instance: a daemon thread is not stopped then."""
+    compiling: dict[Any, Any] = {A: "a", B: "b"}
+    removed = []
+
+    class Store:
+        def remove(self, mark: str) -> None:
+            removed.append(mark)
+            compiling.pop(B, None)
+            compiling[C] = "c"
+
+    _end_all(Store(), compiling)  # type: ignore[arg-type]
+    assert removed == ["a", "b"]

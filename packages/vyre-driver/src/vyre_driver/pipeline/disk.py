@@ -102,5 +102,5 @@ def _lives(mark: bytes) -> bool:
 
 
 def _end_all(store: DiskStore, in_progress: dict[PipelineCacheIdentity, EntryIdentity]) -> None:
-    for mark in in_progress.values():
+    for mark in tuple(in_progress.values()):  # at the end of the interpreter threads may still compile
         store.remove(mark)
