@@ -779,6 +779,18 @@ def test_a_closed_pipe_is_silent(words: tuple[str, ...]) -> None:
     assert (done.returncode, done.stderr) == (141, "")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device without space")
+@pytest.mark.parametrize("words", ["nope", "explain E9999", "run nothing.vyre"])
+def test_the_status_does_not_depend_on_standard_error(words: str) -> None:
+    command = [sys.executable, "-m", "vyre.cli", *words.split()]
+    reader, writer = os.pipe()
+    os.close(reader)
+    with Path("/dev/full").open("w") as full:
+        for stderr in (full, writer):
+            assert subprocess.run(command, stdout=-1, stderr=stderr).returncode == 2
+    os.close(writer)
+
+
 ABOUT = "there is no runtime. Fix: pip install 'vyre-driver-opencl[intel]', then `vyre doctor --prove`"
 
 

@@ -57,36 +57,52 @@ def named(path: Path, option: str) -> Iterator[None]:
 def standard_output() -> Iterator[None]:
     """End the process in order where standard output cannot be written: with one line, and a documented status.
 
-    A pipe whose reader has gone ends it without a line.
+    A pipe whose reader has gone ends it without a line. Messages that standard error does not take are dropped, and the
+    status is as with them.
     """
-    before = sys.stdout
-    if before is None:  # a process may have been started without one
-        yield
-        return
-    watched = _Watched(before)
-    sys.stdout = cast("TextIO", watched)
+    with _messages():
+        before = sys.stdout
+        if before is None:  # a process may have been started without one
+            yield
+            return
+        watched = _Watched(before)
+        sys.stdout = cast("TextIO", watched)
+        try:
+            yield
+        finally:
+            try:
+                watched.flush()
+            finally:
+                sys.stdout = before
+            if watched.status is not None:
+                raise SystemExit(watched.status)
+
+
+@contextmanager
+def _messages() -> Iterator[None]:
+    before = sys.stderr
+    if before is not None:
+        sys.stderr = cast("TextIO", _Watched(before, ends=False))
     try:
         yield
     finally:
-        try:
-            watched.flush()
-        finally:
-            sys.stdout = before
-        if watched.status is not None:
-            raise SystemExit(watched.status)
+        if before is not None:
+            sys.stderr.flush()
+        sys.stderr = before
 
 
 class _Watched:
-    """A stream whose first failure ends the process; what is written after it goes nowhere."""
+    """A stream whose first failure ends the process, if it `ends`; what is written after it goes nowhere."""
 
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+    def __init__(self, stream: TextIO, *, ends: bool = True) -> None:
+        self._stream, self._ends = stream, ends
         self.status: int | None = None
         """How the process has to end."""
 
     def write(self, text: str) -> int:
         with self._ending():
-            return self._stream.write(text)
+            self._stream.write(text)
+        return len(text)
 
     def flush(self) -> None:
         with self._ending():
@@ -101,6 +117,8 @@ class _Watched:
             yield
         except OSError as error:
             self._discard()
+            if not self._ends:
+                return
             self.status = CLOSED if isinstance(error, BrokenPipeError) else UNWRITABLE
             if self.status == UNWRITABLE:
                 reason = error.strerror or str(error)
