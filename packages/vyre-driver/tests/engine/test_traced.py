@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from vyre_driver.engine.backend import EngineBackend
-from vyre_driver.engine.traced import DeviceClock, TracedCounters, TracedOpening
+from vyre_driver.engine.port import DevicePort
+from vyre_driver.engine.traced import DeviceClock, TracedCounters, TracedOpening, TracedPort
 from vyre_driver.errors import DeviceOutOfMemory
 from vyre_driver.observe.live import traced
 from vyre_driver.observe.trace import HOST, Trace
-from vyre_driver.testing.fake_port import ELAPSED_NS, InjectedError
+from vyre_driver.testing.fake_port import ELAPSED_NS, FakePort, InjectedError
 
 from .programs import double, doubling
 
@@ -45,6 +46,19 @@ def test_a_dispatch_has_spans_of_all_its_parts(engine, trace) -> None:
     assert (kernel.program, kernel.grid, kernel.device_ns) == ("doubling", (2, 1, 1), ELAPSED_NS)
     assert kernel.plan is not None
     assert kernel.plan.lengths == {"a": 6, "out": 6}
+
+
+FLAGS = sorted(name for name, value in vars(DevicePort).items() if isinstance(value, bool))
+OF_A_TRACE = {"is_traced": True, "records": False}
+"""What a traced port is, whatever the other port is."""
+
+
+@pytest.mark.parametrize("flag", FLAGS)
+@pytest.mark.parametrize("value", [False, True])
+def test_a_traced_port_is_what_the_port_is(flag: str, value: bool, trace: Trace) -> None:
+    port = FakePort(double)
+    setattr(port, flag, value)
+    assert getattr(TracedPort(port, trace, TracedCounters(trace)), flag) is OF_A_TRACE.get(flag, value)
 
 
 def test_the_backend_itself_is_left_as_it_is(engine, trace) -> None:
