@@ -1,6 +1,10 @@
-"""Locks that a thread waits for are free in a forked process: they belong to a `ForkGuard`, or forks wait for them."""
+"""Locks that a thread waits for are free in a forked process: they belong to a `ForkGuard`, or forks wait for them.
+
+That includes those of `functools.cached_property` in Python 3.11.
+"""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -60,3 +64,10 @@ def test_locks_are_free_in_forked_processes(root: Path) -> None:
     assert {path: count for path, count in found.items() if count > ALLOWED.get(path, 0)} == {}, (
         "Fix: take `vyre_foundation.forks.ForkGuard`, or `forks_wait_for` where a library is called under the lock"
     )
+
+
+def test_properties_have_no_locks(root: Path) -> None:
+    """`vyre_foundation.cached` has the one that takes no lock."""
+    files = set(root.glob("packages/*/src/**/*.py")) - set(root.glob("packages/vyre-conform/**/*.py"))
+    found = {path.name for path in files if re.search(r"from functools import .*cached_property", path.read_text())}
+    assert found == {"cached.py", "tree.py"}

@@ -30,6 +30,40 @@ end.set()
 os._exit(code)
 """
 
+PROPERTY = """
+import os, threading
+from vyre_foundation.cached import cached_property
+
+is_held, end = threading.Event(), threading.Event()
+
+class Thing:
+    def __init__(self, waits):
+        self.waits = waits
+
+    @cached_property
+    def value(self):
+        if self.waits:
+            is_held.set()
+            end.wait()
+        return object()
+
+waiting = Thing(True)
+thread = threading.Thread(target=lambda: waiting.value)
+thread.start()
+is_held.wait()
+child = os.fork()
+if child == 0:
+    found = []
+    asks = threading.Thread(target=lambda: found.append(Thing(False).value), daemon=True)
+    asks.start()
+    asks.join(10)
+    os._exit(0 if found else 1)
+end.set()
+thread.join()
+assert waiting.value is waiting.value
+os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
 WAIT = """
 import os, threading
 from vyre_foundation.forks import forks_wait_for
@@ -55,7 +89,7 @@ os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform does not fork")
-@pytest.mark.parametrize("script", [GUARD, WAIT])
+@pytest.mark.parametrize("script", [GUARD, PROPERTY, WAIT])
 def test_a_lock_that_another_thread_holds_is_free_in_a_forked_process(script: str) -> None:
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
     assert (run.returncode, run.stderr) == (0, "")

@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from vyre_driver.device.profile import DeviceProfile, Extent
@@ -31,6 +31,7 @@ from vyre_driver_cpu.recording import FILLED_AT_ONCE, Recording
 from vyre_driver_cpu.report import vector_reports
 from vyre_driver_cpu.runtime import PoolJobs, native, pool
 from vyre_driver_cpu.spelling import spellings_of
+from vyre_foundation.cached import cached_property
 
 if TYPE_CHECKING:
     import numpy as np

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyopencl as cl
@@ -42,6 +42,7 @@ from vyre_driver_opencl.probe import profile
 from vyre_driver_opencl.queues import WorkQueue, queue_of
 from vyre_driver_opencl.quirks.compiler_options import needed
 from vyre_driver_opencl.recording import Recording
+from vyre_foundation.cached import cached_property
 from vyre_foundation.dtype import DType
 
 if TYPE_CHECKING:

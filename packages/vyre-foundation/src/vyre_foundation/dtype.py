@@ -7,12 +7,12 @@ byte that is 0 or 1 (any other byte loads as true).
 from __future__ import annotations
 
 from enum import Enum
-from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from vyre_foundation.cached import cached_property
 from vyre_foundation.errors import TypeMismatch
 
 

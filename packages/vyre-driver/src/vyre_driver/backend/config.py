@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from enum import Enum
-from functools import cached_property
 from types import NoneType
 from typing import Any
 
 from vyre_driver.device.profile import Extent as Extent
 from vyre_driver.errors import InvalidInput, InvalidLaunch
+from vyre_foundation.cached import cached_property
 
 
 class Preference(Enum):

@@ -39,7 +39,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import count
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
@@ -49,6 +48,7 @@ from vyre_driver.errors import UnsupportedFeature
 from vyre_driver.legalization.lowered import Lowered
 from vyre_driver.legalization.target import Target
 from vyre_driver.tune.candidate import TunedVariant
+from vyre_foundation.cached import cached_property
 from vyre_foundation.dtype import DType
 
 CLOSING = 1.0

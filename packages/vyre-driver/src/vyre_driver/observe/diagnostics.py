@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
 from linecache import getline
 from typing import Any, NewType
 
 from vyre_driver.errors import InvalidGraph
+from vyre_foundation.cached import cached_property
 from vyre_foundation.discovery.migration import Migrated
 from vyre_foundation.errors import VyreError
 from vyre_foundation.ir.origin import Origin

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from vyre_foundation.cached import cached_property
 from vyre_foundation.ir.expr import Apply, Expr
 from vyre_foundation.ir.memo import Memo
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from vyre_foundation.cached import cached_property
 from vyre_foundation.errors import DeclarationError
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.code import Code, code

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
+from vyre_foundation.cached import cached_property
 from vyre_foundation.dtype import DType
 from vyre_foundation.ir.expr import Expr
 from vyre_foundation.ir.program import Program

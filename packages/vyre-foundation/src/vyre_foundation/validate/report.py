@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Container, Sequence
-from functools import cached_property
 
+from vyre_foundation.cached import cached_property
 from vyre_foundation.ir.program import Program
 from vyre_foundation.validate.facts import Finding, InvalidProgram
 from vyre_foundation.validate.outline import Place, outline

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 
 import numpy as np
 
 from vyre_driver.plan.launch import LaunchPlan
+from vyre_foundation.cached import cached_property
 from vyre_foundation.ir.expr import Id, IdKind
 from vyre_foundation.ir.stmt import Barrier, Scope
 from vyre_foundation.ir.walk import statements

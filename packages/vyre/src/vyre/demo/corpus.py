@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sysconfig
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+
+from vyre_foundation.cached import cached_property
 
 SEPARATOR = b"\0"
 """Stands between files in the joined text, so that nothing matches across a file's end."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import product
 
+from vyre_foundation.cached import cached_property
 from vyre_foundation.dtype import DTYPES, FLOATS, INTEGERS, NUMBERS, SIGNED, UNSIGNED, DType, bool_
 from vyre_foundation.ops import OPS, Op
 from vyre_foundation.ops.scalar import Scalar, cast, to_bits
