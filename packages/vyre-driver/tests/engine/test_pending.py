@@ -6,7 +6,7 @@ import sys
 import weakref
 
 from vyre_driver.engine import pending
-from vyre_driver.engine.pending import Ledger
+from vyre_driver.engine.pending import AsyncCall, Ledger, WaitLimit
 
 
 class Counted(Ledger):
@@ -17,6 +17,13 @@ class Counted(Ledger):
 
     def sweep(self) -> bool:
         return self.left > 0
+
+
+def test_a_call_that_has_ended_is_not_kept() -> None:
+    """Nor is its result, such as code: a process compiles many programs, and may never sweep."""
+    call = AsyncCall(lambda: b"code")
+    assert call.result(WaitLimit(), "compilation") == b"code"
+    assert call not in pending._unfinished
 
 
 def test_a_ledger_lives_as_long_as_its_work() -> None:

@@ -214,10 +214,11 @@ class AsyncCall(Ledger):
         worker.take(self)
 
     def run(self) -> None:
-        """Run the call and publish its result."""
+        """Run the call and publish its result, which lives as long as the caller needs it."""
         function, self._function = self._function, None
         assert function is not None
         self.gave = function()
+        _unfinished.discard(self)
         self.is_running = False
         self.ended.release()
 
