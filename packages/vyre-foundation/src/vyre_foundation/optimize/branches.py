@@ -187,4 +187,6 @@ class _Branches:
         out.append(stmt if body is stmt.body else replace(stmt, body=body))
 
 
-BRANCHES = Pass("branches", "Remove branches whose condition is known, and merge equal ones", simplify_branches)
+BRANCHES = Pass(
+    "branches", "Remove branches and selections whose condition is known, and merge equal branches", simplify_branches
+)
