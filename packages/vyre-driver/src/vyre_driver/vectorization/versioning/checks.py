@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from vyre_driver.legalization.conditions import conjuncts
 from vyre_driver.vectorization.versioning.bound import Bound, Less, at_least, at_most, number
@@ -22,22 +23,23 @@ from vyre_foundation.validate.declared import declared_locals
 class Checks:
     """What is decided where all `claims` hold.
 
-    `loads` are within bounds, `decided` are comparisons and what they give, `ends` are bounds of loops and what they
-    are then. `exact` are values that do not wrap. `places` are the statements that have something to decide about
-    memory.
+    `loads` are within bounds, `decided` are comparisons and what they give, `chosen` are minima and maxima and which
+    operand they are, `ends` are bounds of loops and what they are then. `exact` are values that do not wrap. `places`
+    are the statements that have something to decide about memory.
     """
 
     claims: list[Less] = field(default_factory=list)
     loads: set[Expr] = field(default_factory=set)
     decided: dict[Expr, bool] = field(default_factory=dict)
+    chosen: dict[Expr, Expr] = field(default_factory=dict)
     ends: dict[Expr, Expr] = field(default_factory=dict)
     exact: set[Expr] = field(default_factory=set)
     places: list[Stmt] = field(default_factory=list)
 
     def is_within(self, other: Checks) -> bool:
         """Whether `other` decides all that these do."""
-        pairs = (self.loads, other.loads), (self.decided, other.decided), (self.ends, other.ends)
-        return all(set(own) <= set(others) for own, others in pairs)
+        pairs = (self.loads, other.loads), (self.decided, other.decided), (self.chosen, other.chosen)
+        return all(set(own) <= set(others) for own, others in (*pairs, (self.ends, other.ends)))
 
 
 def changing_names(body: Body) -> frozenset[str]:
@@ -46,7 +48,7 @@ def changing_names(body: Body) -> frozenset[str]:
 
 
 def find_checks(body: Body, extents: Extents, *, arms: bool = False) -> Checks:
-    """What of `body` can be decided before it. `arms`: conditions of selects too, where they could hold."""
+    """What of `body` can be decided before it. `arms`: selects, minima and maxima too, as they are in most places."""
     finder = _Finder(extents, arms=arms)
     finder.body(body, at_end=True)
     return finder.checks
@@ -90,6 +92,8 @@ class _Finder:
         for node in postorder(expressions(stmt), self._seen):
             if isinstance(node, Select) and self._arms and self._crosses(node.condition):
                 self._decide(node.condition, True, is_needed=True, is_fixed_too=True)
+            if self._arms and _is_extreme(node) and not self._extents.is_fixed(node):
+                self._choose(node)
             if isinstance(node, Load) and node.checked and not self._extents.is_fixed(node.index):
                 claims = self._within(node.index, node.buffer)
                 if claims is not None:
@@ -131,6 +135,19 @@ class _Finder:
                 self._accept(claims)
                 self.checks.decided[node] = wanted
                 self.checks.exact |= {x, y}
+
+    def _choose(self, node: Apply) -> None:
+        """A minimum or maximum with a value that is one in the region is the other operand: it clamps at a border."""
+        op = "le" if node.op.id == "min" else "ge"
+        for x, y in (node.args, node.args[::-1]):
+            a, b = self._extents.exact(x), self._extents.exact(y)
+            if a is not None and b is not None and _moves(a) and not _moves(b):
+                claims = _possible([*a.needs, *b.needs, _always(op, a, b)])
+                if claims is not None:
+                    self._accept(claims)
+                    self._extents.settle(node, Extent(a.low, a.high))
+                    self.checks.chosen[node] = x
+                    return
 
     # ── loops ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -185,6 +202,10 @@ class _Finder:
         self._accept(claims)
         self.checks.ends[bound] = value
         return Extent(extent.low, extent.high)
+
+
+def _is_extreme(node: Expr) -> TypeGuard[Apply]:
+    return isinstance(node, Apply) and node.op.id in ("min", "max") and node.dtype.is_integer
 
 
 def is_guard(stmt: If) -> bool:

@@ -53,6 +53,11 @@ class Extents:
         if extent is not None:
             self._names[name] = extent
 
+    def settle(self, node: Expr, extent: Extent) -> None:
+        """State what an integer lies between where claims about it hold."""
+        self.of(node)  # which is not asked again then
+        self._known[node] = extent
+
     def of(self, root: Expr) -> Extent | None:
         """The extent of an integer, before it wraps; None where nothing useful is known."""
         if root not in self._known:

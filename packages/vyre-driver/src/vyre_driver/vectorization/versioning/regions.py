@@ -98,6 +98,7 @@ class _Versioner:
         """`loop` in two versions, or loops in it."""
         if has_barrier(loop) or _is_search(loop) or not self._affords((loop,), MAX_NODES):
             return (with_bodies(loop, self.loops),)
+        is_long = _is_long_loop(loop, self._ranges)
         ends, fixed = self._with_fixed_bounds(loop)
         sizes, fixed = self._with_fixed_loads(fixed)
         extents = Extents(self._ranges, changing_names((fixed,)), {})
@@ -107,12 +108,13 @@ class _Versioner:
         if _only_in_long_loops(fixed, checks, self._ranges):
             if ends or not _is_nest(loop):
                 return (with_bodies(loop, self.loops),)
-            return (*sizes, *self._with_one_arm(fixed, checks, (with_bodies(fixed, self.loops),)))
+            other = (with_bodies(fixed, self.loops),)
+            return (*sizes, *self._with_one_arm(fixed, checks, other, is_long=is_long))
         (fast,) = self._unchecked((fixed,), checks, extents)
-        fastest = self._with_one_arm(fixed, checks, (with_bodies(fast, self.loops),))
+        fastest = self._with_one_arm(fixed, checks, (with_bodies(fast, self.loops),), is_long=is_long)
         return (*ends, *sizes, If(conjunction(checks.claims), fastest, self._slow((fixed,))))
 
-    def _with_one_arm(self, loop: For, checks: Checks, other: Body) -> Body:
+    def _with_one_arm(self, loop: For, checks: Checks, other: Body, *, is_long: bool) -> Body:
         """Version a loop for one outcome of its conditions.
 
         ``for l: x = select(first + l > 0, a, b)``  →  ``if first > 0: for l: x = a else: for l: x = select(…)``
@@ -124,9 +126,9 @@ class _Versioner:
             return other
         extents = Extents(self._ranges, changing_names((loop,)), {})
         found = find_checks((loop,), extents, arms=True)
-        if found.decided.keys() == checks.decided.keys():
+        if found.decided.keys() == checks.decided.keys() and not found.chosen:
             return other
-        loops = self._peeled(loop, checks, other) if _is_long_loop(loop, self._ranges) else None
+        loops = self._peeled(loop, checks, other) if is_long else None
         if loops is not None:
             return loops
         inside = self._unchecked((loop,), found, extents)

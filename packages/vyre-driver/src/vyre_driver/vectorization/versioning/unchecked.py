@@ -75,6 +75,8 @@ class Unchecked:
                 not node.checked and index in self._checks.exact
             ):
                 return Load(buffer, self._address(index), checked=False)
+            case Apply() if node in self._checks.chosen:
+                return args[0] if self._checks.chosen[node] is node.args[0] else args[1]
             case Apply() if node in self._checks.decided:
                 return literal(bool_, self._checks.decided[node])
             case Select() if isinstance(args[0], Literal):
@@ -115,6 +117,8 @@ class Unchecked:
 
     def _operands(self, node: Expr) -> tuple[Expr, ...]:
         match node:
+            case Apply() if node in self._checks.chosen:
+                return (self._checks.chosen[node],)
             case Apply(op, args) if op.id in RING and node.dtype is u32:
                 return args
             case Local(name) if name in self._lets and self._operands(self._lets[name]) and self._is_steady(node):
@@ -140,6 +144,8 @@ class Unchecked:
         match node:
             case Literal():
                 return literal(u64, nearest_to_zero(node) & u64.highest)
+            case Apply() if node in self._checks.chosen:
+                return self._wide[self._checks.chosen[node]]
             case Apply(op, (x, Literal() as y)) if op.id in ("add", "sub") and nearest_to_zero(y) < 0:
                 inverse = "sub" if op.id == "add" else "add"
                 return Apply(OPS[inverse], self._wide[x], literal(u64, -nearest_to_zero(y)))
