@@ -400,3 +400,24 @@ def test_rows_that_end_within_a_workgroup_are_not_rare(width, height, case, dial
     lowered = made.lower(dialects["loops"].target())
     assert checks(lowered, rare=True)
     assert made.run_lowered(without_rare(lowered)) == made.run()
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 3, 5, 63, 64, 65, 130, 200])
+def test_neighbours_that_are_clamped_are_neighbours_in_the_middle(length, case, check):
+    with program("blur", 64) as p:
+        a = p.read("a", u32)
+        out = p.write("out", u32, like=a)
+        i, n = p.global_id(0), a.length
+        with p.if_(i < n):
+            before, behind = a[max(i, 1) - 1], a[min(i + 1, n - 1)]
+            out[i] = before * 3 + a[i] + behind * 5
+    lowered = check(case(p.build(), {"a": range(3, 3 + length)}), "loops")
+    loops = [s for s in statements(lowered.kernels[0].program.body) if isinstance(s, For)]
+    innermost = [loop for loop in loops if not any(isinstance(s, For) for s in statements(loop.body))]
+    assert sorted({*map(_is_clamped, innermost)}) == [False, True]
+
+
+def _is_clamped(loop: For) -> bool:
+    """Whether a minimum or maximum is computed in a loop; targets of this kind have selections for them."""
+    nodes = postorder(e for s in statements(loop.body) for e in expressions(s))
+    return any(isinstance(node, Select) for node in nodes)
