@@ -21,6 +21,7 @@ from vyre_driver.graph.nodes import DispatchNode, Graph, walk
 from vyre_driver.graph.record import GraphRecorder
 from vyre_driver.graph.recorded import RecordedRange
 from vyre_foundation import DType, Program
+from vyre_foundation.forks import ForkGuard
 
 Make: TypeAlias = Callable[..., None]
 """Records a graph: it is called with what records, and with parameters that its nodes depend on."""
@@ -97,7 +98,7 @@ class ReplayedGraphs:
     def __init__(self) -> None:
         self._known: OrderedDict[Key, tuple[ReplayedGraph | None, int]] = OrderedDict()
         self._calls: dict[Key, int] = {}
-        self._lock = threading.Lock()
+        self._guard = ForkGuard()
 
     def run(
         self,
@@ -115,12 +116,12 @@ class ReplayedGraphs:
             graph = self._found((make, parameters, backend), (profile.global_memory_bytes or 0) // SHARE)
             return None if graph is None else graph.run(arrays)
         except StaleHandle:  # the device was opened again, or an array was closed
-            with self._lock:
+            with self._guard.lock:
                 self._known.clear()
             return None
 
     def _found(self, key: Key, capacity: int) -> ReplayedGraph | None:
-        with self._lock:
+        with self._guard.lock:
             if key in self._known:
                 self._known.move_to_end(key)
                 return self._known[key][0]

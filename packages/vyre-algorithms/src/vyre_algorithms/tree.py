@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from vyre_algorithms.arguments import Array, Backend, HostArray
@@ -35,6 +35,7 @@ from vyre_foundation import (
     u32,
 )
 from vyre_foundation.build import Operand
+from vyre_foundation.cached import cached_property
 from vyre_foundation.dtype import bool_
 from vyre_foundation.functions import min as least, sqrt
 
