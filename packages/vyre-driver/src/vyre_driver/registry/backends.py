@@ -18,6 +18,7 @@ from vyre_driver.errors import BackendError, BackendUnavailable, DuplicateBacken
 from vyre_driver.registry.discovery import GROUP, BackendOrigin, BackendProblem, Discovery, discover
 from vyre_driver.registry.known import INSTALL_HINTS, install_hint
 from vyre_foundation.errors import without_remedy
+from vyre_foundation.forks import ForkGuard
 from vyre_foundation.plugins import DISABLE, disabled_plugins
 
 
@@ -25,16 +26,16 @@ from vyre_foundation.plugins import DISABLE, disabled_plugins
 class _Registry:
     registered: dict[str, BackendRegistration] = field(default_factory=dict)
     discovered: Discovery | None = None
-    lock: threading.RLock = field(default_factory=threading.RLock)
+    guard: ForkGuard = field(default_factory=lambda: ForkGuard(threading.RLock))
 
     def discovery(self) -> Discovery:
-        with self.lock:
+        with self.guard.lock:
             if self.discovered is None:
                 self.discovered = discover()
             return self.discovered
 
     def all(self) -> dict[str, BackendRegistration]:
-        with self.lock:
+        with self.guard.lock:
             return {**self.discovery().backends, **self.registered}
 
 
@@ -46,7 +47,7 @@ _DEVICE = re.compile(r"(.+):([0-9]{1,6})")
 
 def register(registration: BackendRegistration) -> None:
     """Add a backend by hand, as tests and embedders do. A taken id raises `DuplicateBackend`."""
-    with _registry.lock:
+    with _registry.guard.lock:
         if registration.id in _registry.all():
             first, fix = "an earlier registration", "choose another id, or unregister the first"
             if (origin := origin_of(registration.id)) is not None:
@@ -57,13 +58,13 @@ def register(registration: BackendRegistration) -> None:
 
 def unregister(id: str) -> None:
     """Take back what `register` added; installed backends stay."""
-    with _registry.lock:
+    with _registry.guard.lock:
         _registry.registered.pop(id, None)
 
 
 def refresh() -> None:
     """Look for installed backends again at the next question."""
-    with _registry.lock:
+    with _registry.guard.lock:
         _registry.discovered = None
 
 
