@@ -84,16 +84,18 @@ def is_stream(loop: For) -> bool:
 
 
 def changes_in_place(loop: For) -> bool:
-    """Whether invocations load other elements of memory that they store to, all of them before they store.
+    """Whether invocations load other elements of a buffer that they store to, and all loads precede the store.
 
-    No invocation uses an element that another one stores, which LLVM cannot know of one memory.
+    Without a data race no invocation uses an element that another one stores. LLVM cannot know that of one buffer.
     """
     stmts = tuple(statements(loop.body))
     loads = {node for s in stmts for node in postorder(expressions(s)) if isinstance(node, Load)}
-    stores = [s for s in stmts if isinstance(s, Store)]
+    stores, own = [s for s in stmts if isinstance(s, Store)], declared_locals(loop.body)
     buffers = [s.buffer for s in stores]
     if not loop.is_parallel or any(isinstance(s, (For, Atomic)) for s in stmts) or len(set(buffers)) < len(buffers):
         return False
+    if any(isinstance(s, Assign) and s.name not in own for s in stmts):
+        return False  # a value goes from one invocation to the next
     if any(buffer.memory is Memory.PRIVATE for buffer in (*(node.buffer for node in loads), *buffers)):
         return False
     stored: set[Buffer] = set()

@@ -48,7 +48,7 @@ def _restore(cls: type[VyreError], message: str, fix: str, where: str, fields: d
 
 
 class TypeMismatch(VyreError, TypeError):
-    """An expression was made of operands that its op does not accept, or a reader of programs got no text or bytes."""
+    """An op got operands that it does not accept, or a function an argument of another kind."""
 
     code = "E101"
 

@@ -20,7 +20,7 @@ from vyre_foundation.ir.program import Program
 GROUP, GROUPS = 8, 64
 COUNT = GROUP * GROUPS
 MOST = 30_000
-"""A launch of so many iterations is the last."""
+"""Iterations of a launch, after which no longer one follows."""
 LONG = 0.2
 """Seconds that a launch may take before there are no more iterations."""
 OPS = ("add", "xor", "exchange", "compare_exchange", "or", "max", "min")

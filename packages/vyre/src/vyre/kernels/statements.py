@@ -348,7 +348,7 @@ class KernelReader(ExpressionReader):
     def _Match(self, node: ast.Match, *, is_tail: bool) -> NoReturn:
         """Refuse the pattern because of which the statement was not written as branches."""
         fix = "match numbers, names with a point, `|` of these and `_`; else write `if` and `elif`"
-        self.refuse(other_pattern(node) or node, "a pattern that names the subject, or takes it apart", fix)
+        self.refuse(other_pattern(node) or node, "got a pattern that names the subject or takes it apart", fix)
 
     # ── branches ─────────────────────────────────────────────────────────────────────────────────────────────────────
 

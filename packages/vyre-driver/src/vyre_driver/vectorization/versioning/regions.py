@@ -120,7 +120,7 @@ class _Versioner:
         ``for l: x = select(first + l > 0, a, b)``  →  ``if first > 0: for l: x = a else: for l: x = select(…)``
 
         Of a loop whose loads are proven, or of a nest with all that there is to decide: borders are in few places, and
-        vectors of conditions are expensive. `other` is the loop as it is elsewhere.
+        vectors of conditions are expensive. `other` is the loop as it is elsewhere. `is_long`: peeling is worth it.
         """
         if not self._affords((loop,), MAX_ARMS):
             return other
