@@ -1,6 +1,7 @@
 """Random programs over images, with borders, guards, windows and several components: `cpu` beside the reference."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import reduce
 from random import Random
 
 import numpy as np
@@ -13,6 +14,12 @@ from vyre_foundation.functions import max as most, min as least
 
 AXES = {1: ("n",), 2: ("h", "w"), 3: ("d", "h", "w")}
 WORKGROUPS = {1: [64, 32, 7], 2: [(16, 16), (8, 8), (16, 4), (5, 3)], 3: [(8, 4, 2), (4, 4, 4)]}
+
+
+def and_all(conditions: Iterable[Value]) -> Value:
+    return reduce(lambda a, b: a & b, conditions)
+
+
 LENGTHS = (1, 2, 3, 5, 8, 13, 15, 16, 17, 31, 33, 47, 64, 70)
 
 
@@ -31,7 +38,7 @@ class Image:
             ids = self.p.index()
             self.ids = ids if isinstance(ids, tuple) else (ids,)
             self.extents = [self.mask.shape[axis] for axis in range(self.rank)]
-            self._body(self.random.choice(["plain", "returns", "branch", "interior", "window"]))
+            self._body(self.random.choice(["plain", "returns", "branch", "interior", "border", "window", "box", "box"]))
         self.program = self.p.build()
 
     def _body(self, kind: str) -> None:
@@ -47,6 +54,13 @@ class Image:
             case "interior":
                 with p.if_((ids[-1] > 0) & (ids[0] < extents[0] - 1)):
                     self._stores()
+            case "border":
+                near = (ids[0] == 0) | (ids[-1] == extents[-1] - 1)
+                for out in self.outs:
+                    value = vy.select(near, self._mask(), self._element())
+                    out[self._place(*ids, *[0] * (self.components > 1))] = value
+            case "box":
+                self._box(self.random.choice(["torus", "floored", "clamped", "within", "inside", "anywhere"]))
             case "window":
                 axis, total = self.random.randrange(self.rank), p.var(self._mask())
                 i, n = ids[axis], extents[axis]
@@ -57,6 +71,39 @@ class Image:
                     out[self._place(*ids, *[0] * (self.components > 1))] = total
             case _:
                 self._stores()
+
+    def _box(self, border: str) -> None:
+        """The sum of the neighbours on each axis, at a border that is treated in one of several ways."""
+        p, total, r = self.p, self.p.var(self._mask()), self.random.choice([1, 2])
+
+        def neighbours(chosen: tuple[Value, ...]) -> None:
+            if len(chosen) == self.rank:
+                value = total * 5 + self.mask[self._place(*chosen)]
+                if border == "inside":
+                    with p.if_(and_all(c < n for c, n in zip(chosen, self.extents, strict=True))):
+                        total.set(value)
+                else:
+                    total.set(value)
+                return
+            i, n = self.ids[len(chosen)], self.extents[len(chosen)]
+            stop = least(i + r + 1, n) if border == "within" else i + r + 1
+            start = most(i, r) - r if border in ("within", "anywhere") else i - r
+            is_counted = border in ("torus", "floored", "clamped", "inside")
+            with p.range(0, 2 * r + 1) if is_counted else p.range(start, stop) as k:
+                match border:
+                    case "torus":
+                        k = (i + n + k - r) % n
+                    case "floored":
+                        k = vy.u32(vy.floor_mod(vy.i32(i) + vy.i32(k) - r, vy.i32(n)))
+                    case "clamped":
+                        k = vy.u32(least(most(vy.i32(i) + vy.i32(k) - r, 0), vy.i32(n) - 1))
+                    case "inside":
+                        k = i + k - r
+                neighbours((*chosen, k))
+
+        neighbours(())
+        for out in self.outs:
+            out[self._place(*self.ids, *[0] * (self.components > 1))] = total
 
     def _stores(self) -> None:
         for out in self.outs:
@@ -85,8 +132,16 @@ class Image:
         """Neighbours that lie anywhere, are clamped, or wrap around."""
         for i, n in zip(self.ids, self.extents, strict=True):
             d = self.random.randrange(1, 4)
-            around = [i, i + d, i - d, least(i + d, n - 1), most(i, d) - d, (i + d) % n, n - 1 - i]
-            yield self.random.choice([*around, most(least(i + d, n - 1), d) - 1, least(most(i, d) - d, n - d)])
+            around = [i, i + d, i - d, least(i + d, n - 1), most(i, d) - d, (i + d) % n, (i + n - d) % n, n - 1 - i]
+            wrapped = [
+                vy.select(i == 0, n - 1, i - 1),
+                vy.select(i >= n - d, i + d - n, i + d),
+                (i + d) % self.extents[0],
+            ]
+            wrapped.append(vy.u32(vy.floor_mod(vy.i32(i) - d, vy.i32(n))))
+            yield self.random.choice(
+                [*around, *wrapped, most(least(i + d, n - 1), d) - 1, least(most(i, d) - d, n - d)]
+            )
 
     def _place(self, *indices: object) -> object:
         return indices if len(indices) > 1 else indices[0]

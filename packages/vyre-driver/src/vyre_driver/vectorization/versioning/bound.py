@@ -93,6 +93,31 @@ def scaled(x: Bound, factor: int) -> Bound | None:
     return Bound(plus, minus, x.offset * factor, x.plus_high * factor, x.minus_high * factor)
 
 
+def without(x: Bound, part: Bound) -> Bound | None:
+    """``x - part``, where `part` is one of the terms of `x` or a number that is most of its offset; else None."""
+    if part.minus is not None or (part.plus is not None and part.offset):
+        return None
+    if part.plus is None:
+        return x.shifted(-part.offset) if x.plus is not None and 2 * x.offset >= part.offset > 0 else None
+    parts = terms(x.plus)
+    if part.plus not in parts:
+        return None
+    parts.remove(part.plus)
+    return replace(x, plus=reduce(lambda a, b: Apply(OPS["add"], a, b), parts) if parts else None)
+
+
+def terms(*sums: Expr | None) -> list[Expr]:
+    """What is added up."""
+    found, stack = [], [x for x in sums if x is not None]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Apply) and node.op.id == "add":
+            stack += node.args
+        else:
+            found.append(node)
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Less:
     """The claim ``left < right``."""

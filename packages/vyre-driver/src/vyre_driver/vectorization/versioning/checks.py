@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Set
 from dataclasses import dataclass, field
 from typing import TypeGuard
 
 from vyre_driver.legalization.conditions import conjuncts
-from vyre_driver.vectorization.versioning.bound import Bound, Less, at_least, at_most, number
-from vyre_driver.vectorization.versioning.extents import Extent, Extents
+from vyre_driver.vectorization.versioning.bound import Bound, Less, at_least, at_most, number, without
+from vyre_driver.vectorization.versioning.extents import Extent, Extents, remainder
 from vyre_foundation.dtype import u64
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Length, Literal, Load, Select, literal
@@ -18,14 +19,18 @@ from vyre_foundation.ops import OPS
 from vyre_foundation.ops.compare import MIRRORED, NEGATED, ORDERED
 from vyre_foundation.validate.declared import declared_locals
 
+_MOST_NEIGHBOURS = 64
+"""Loops of more iterations are not counted: nothing writes them out."""
+
 
 @dataclass(slots=True)
 class Checks:
     """What is decided where all `claims` hold.
 
-    `loads` are within bounds, `decided` are comparisons and what they give, `chosen` are minima and maxima and which
-    operand they are, `ends` are bounds of loops and what they are then. `exact` are values that do not wrap. `places`
-    are the statements that have something to decide about memory.
+    `loads` are within bounds, `decided` are comparisons and what they give, `chosen` are minima, maxima, remainders and
+    selections and the simpler values that they are, `ends` are bounds of loops and what they are then. `exact` are
+    values that do not wrap. `windows` are loops and how many iterations they have. `places` are the statements that
+    have something to decide about memory.
     """
 
     claims: list[Less] = field(default_factory=list)
@@ -34,6 +39,7 @@ class Checks:
     chosen: dict[Expr, Expr] = field(default_factory=dict)
     ends: dict[Expr, Expr] = field(default_factory=dict)
     exact: set[Expr] = field(default_factory=set)
+    windows: dict[str, int] = field(default_factory=dict)
     places: list[Stmt] = field(default_factory=list)
 
     def is_within(self, other: Checks) -> bool:
@@ -47,17 +53,34 @@ def changing_names(body: Body) -> frozenset[str]:
     return frozenset(declared_locals(body)) | {s.name for s in statements(body) if isinstance(s, Assign)}
 
 
-def find_checks(body: Body, extents: Extents, *, arms: bool = False) -> Checks:
-    """What of `body` can be decided before it. `arms`: selects, minima and maxima too, as they are in most places."""
-    finder = _Finder(extents, arms=arms)
+def find_checks(body: Body, extents: Extents) -> Checks:
+    """What of `body` can be decided before it."""
+    finder = _Finder(extents, None)
+    finder.body(body, at_end=True)
+    return finder.checks
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of a region: `proven` are loads that are within bounds, `limits` are what its loops end at."""
+
+    proven: Set[Expr] = frozenset()
+    limits: Set[Expr] = frozenset()
+
+
+def find_usual(body: Body, extents: Extents, known: Known) -> Checks:
+    """The same, and what conditions, minima, maxima and remainders are in most places."""
+    finder = _Finder(extents, known)
     finder.body(body, at_end=True)
     return finder.checks
 
 
 class _Finder:
-    def __init__(self, extents: Extents, *, arms: bool) -> None:
+    """`known`: what is usual is found too, if it is not None."""
+
+    def __init__(self, extents: Extents, known: Known | None) -> None:
         self.checks = Checks()
-        self._extents, self._arms = extents, arms
+        self._extents, self._known, self._arms = extents, known or Known(), known is not None
         self._seen: set[Expr] = set()
         self._nonempty_ends: set[Expr] = set()
 
@@ -72,6 +95,8 @@ class _Finder:
                     self._extents.tell(name, self._extents.of(value))
                 case For():
                     self._extents.tell(stmt.name, self._counter(stmt))
+                    if self._arms and stmt.step == 1 and stmt.trip_count is None:
+                        self._window(stmt)
                 case If(condition, then, orelse):
                     if is_guard(stmt):
                         self._decide(condition, True, is_needed=True)
@@ -79,6 +104,8 @@ class _Finder:
                         self._decide(condition, True, is_needed=False)
                     elif at_end and not orelse and _only_leaves(then):
                         self._decide(condition, False, is_needed=False)
+                    if self._arms:
+                        self._assume(condition)
                 case _:
                     pass
             if len(self.checks.loads) + len(self.checks.decided) > before:
@@ -90,12 +117,16 @@ class _Finder:
 
     def _values(self, stmt: Stmt) -> None:
         for node in postorder(expressions(stmt), self._seen):
-            if isinstance(node, Select) and self._arms and self._crosses(node.condition):
-                self._decide(node.condition, True, is_needed=True, is_fixed_too=True)
-            if self._arms and _is_extreme(node) and not self._extents.is_fixed(node):
-                self._choose(node)
+            if isinstance(node, Select) and self._arms:
+                self._assume(node.condition)
+                self._select(node)
+            if self._arms and not self._extents.is_fixed(node):
+                if _is_extreme(node):
+                    self._clamp(node)
+                elif (division := remainder(node)) is not None:
+                    self._wrap(node, *division)
             if isinstance(node, Load) and node.checked and not self._extents.is_fixed(node.index):
-                claims = self._within(node.index, node.buffer)
+                claims = [] if node in self._known.proven else self._within(node.index, node.buffer)
                 if claims is not None:
                     self._accept(claims)
                     self.checks.loads.add(node)
@@ -112,31 +143,111 @@ class _Finder:
 
     # ── conditions ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _crosses(self, condition: Expr) -> bool:
-        """Whether one of the comparisons in `condition` changes in the region, in few of its places."""
-        operands = [x for node, _ in _comparisons(condition, True) for x in node.args if x.dtype.is_integer]
-        return any(extent is not None and _moves(extent) for extent in map(self._extents.exact, operands))
-
-    def _decide(self, condition: Expr, truth: bool, *, is_needed: bool, is_fixed_too: bool = False) -> None:
+    def _decide(self, condition: Expr, truth: bool, *, is_needed: bool) -> None:
         """Comparisons whose being so makes `condition` be `truth`."""
-        for node, wanted in _comparisons(condition, truth):
-            x, y = node.args
-            is_fixed = self._extents.is_fixed(x) and self._extents.is_fixed(y)
-            if not x.dtype.is_integer or (is_fixed and not is_fixed_too):
+        for node, wanted in conjuncts(condition, truth):
+            if not _is_comparison(node) or node.op.id not in ORDERED or self._is_fixed_comparison(node):
                 continue
-            a, b = self._extents.exact(x), self._extents.exact(y)
+            a, b = map(self._extents.exact, node.args)
             if a is None or b is None or not (is_needed or _moves(a) or _moves(b)):
                 continue
             op = node.op.id if wanted else NEGATED[node.op.id]
             if not (is_needed or self._arms) and _moves(a if op in ("gt", "ge") else b):
                 continue  # a row that begins before the limit does so everywhere: its loads are proven all the same
-            claims = _possible([*a.needs, *b.needs, _always(op, a, b)])
-            if claims is not None:
-                self._accept(claims)
-                self.checks.decided[node] = wanted
-                self.checks.exact |= {x, y}
+            self._settle(node, op, a, b, is_true=wanted)
 
-    def _choose(self, node: Apply) -> None:
+    def _assume(self, condition: Expr) -> bool:
+        """Decide a condition as it is in most places; whether it is another in few.
+
+        What changes in the region is above numbers and below other limits, and differs from both. What does not change
+        is what makes the whole of the condition be so.
+        """
+        is_crossed = False
+        usual = tuple(conjuncts(condition, not _is_disjunction(condition)))
+        for node, _ in usual:
+            if isinstance(node, Apply) and node.op.id in ("and", "or"):
+                is_crossed |= self._assume(node)
+            elif _is_comparison(node):
+                is_crossed |= self._cross(node)
+        for node, wanted in usual if is_crossed else ():
+            if _is_comparison(node) and node.op.id in ORDERED and node not in self.checks.decided:
+                a, b = map(self._extents.exact, node.args)
+                if a is not None and b is not None and not (_moves(a) or _moves(b)):
+                    self._settle(node, node.op.id if wanted else NEGATED[node.op.id], a, b, is_true=wanted)
+        return is_crossed
+
+    def _cross(self, node: Apply) -> bool:
+        """Decide a comparison of what changes in the region with a limit; whether it is one."""
+        a, b, op = *map(self._extents.exact, node.args), node.op.id
+        if a is None or b is None or not (_moves(a) or _moves(b)):
+            return False
+        if not _moves(a):
+            a, b, op = b, a, MIRRORED[op]
+        sides = _ABOVE, _BELOW
+        for side in sides if b.high.plus is None else sides[::-1]:
+            claimed = side[op]
+            if self._settle(node, claimed, a, b, is_true=op in (claimed, "ne")):
+                return True
+        return True
+
+    def _is_fixed_comparison(self, node: Apply) -> bool:
+        return all(map(self._extents.is_fixed, node.args))
+
+    def _settle(self, node: Apply, op: str, a: Extent, b: Extent, *, is_true: bool) -> bool:
+        """Claim that ``a op b``, so that `node` is what it is said to be; whether that is possible."""
+        claims = _possible([*a.needs, *b.needs, _always(op, a, b)])
+        if claims is None:
+            return False
+        self._accept(claims)
+        self.checks.decided[node] = is_true
+        self.checks.exact |= set(node.args)
+        return True
+
+    def _select(self, node: Select) -> None:
+        """A selection whose condition is known is one of its values."""
+        truth = self._truth(node.condition)
+        if truth is not None and node.dtype.is_integer:
+            self._choose(node, node.if_true if truth else node.if_false)
+
+    def _truth(self, condition: Expr) -> bool | None:
+        """What a condition is, as far as it is decided."""
+        match condition:
+            case Apply(op, (x,)) if op.id == "not":
+                truth = self._truth(x)
+                return None if truth is None else not truth
+            case Apply(op, (x, y)) if op.id in ("and", "or"):
+                truths = {self._truth(x), self._truth(y)}
+                known = op.id == "or"
+                return known if known in truths else None if None in truths else not known
+            case _:
+                return self.checks.decided.get(condition)
+
+    def _choose(self, node: Expr, value: Expr) -> None:
+        """State that an integer is one of simpler form."""
+        extent = self._extents.of(value)
+        if extent is not None:
+            self._extents.settle(node, extent)
+            self.checks.chosen[node] = value
+
+    def _wrap(self, node: Expr, x: Expr, divisor: Expr) -> None:
+        """A remainder that wraps at a border is what is divided, or the difference if the divisor has been added."""
+        a, b = self._extents.exact(x), self._extents.exact(divisor)
+        if a is None or b is None or not _moves(a) or b.low != b.high:
+            return
+        low, high, value = without(a.low, b.low), without(a.high, b.low), x
+        if low is not None and high is not None:
+            value = Apply(OPS["sub"], x, divisor)
+        elif _without_casts(divisor) in self._known.limits:
+            low, high = a.low, a.high
+        else:
+            return
+        claims = _possible([*a.needs, *b.needs, at_least(low, 0), Less(high, b.low)])
+        if claims is not None:
+            self._accept(claims)
+            self._extents.settle(node, Extent(low, high))
+            self.checks.chosen[node] = value
+
+    def _clamp(self, node: Apply) -> None:
         """A minimum or maximum with a value that is one in the region is the other operand: it clamps at a border."""
         op = "le" if node.op.id == "min" else "ge"
         for x, y in (node.args, node.args[::-1]):
@@ -163,13 +274,44 @@ class _Finder:
             last = number(iterations[-1]) if iterations else last
         return Extent(start.low, last, (*start.needs, *stop.needs))
 
+    def _window(self, loop: For) -> None:
+        """A loop over the neighbours of a value has as many iterations everywhere: ``for k in i - 2..i + 3``."""
+        start, stop = self._extents.exact(loop.start), self._extents.exact(loop.stop)
+        count = self._distance(loop.start, loop.stop)
+        if start is None or stop is None or not 0 < count <= _MOST_NEIGHBOURS:
+            return
+        claims = _possible([*start.needs, *stop.needs, Less(start.high, number(loop.start.dtype.highest + 1 - count))])
+        if claims is not None:
+            self._accept(claims)
+            self.checks.windows[loop.name] = count
+
+    def _distance(self, x: Expr, y: Expr) -> int:
+        """``y - x`` where both are the same but for a number, else 0; modulo the number of values of the type."""
+        (a, offset), (b, other) = self._linear(x), self._linear(y)
+        return (other - offset) % (1 << x.dtype.bits) if a == b else 0
+
+    def _linear(self, root: Expr) -> tuple[Counter[Expr], int]:
+        """What is added up to a value: expressions, and a number."""
+        parts, total = Counter[Expr](), 0
+        stack = [(root, 1)]
+        while stack:
+            node, sign = stack.pop()
+            match self.checks.chosen.get(node, node):
+                case Literal() as constant:
+                    total += sign * int(constant.value)
+                case Apply(op, (x, y)) if op.id in ("add", "sub"):
+                    stack += [(x, sign), (y, sign if op.id == "add" else -sign)]
+                case other:
+                    parts[other] += sign
+        return parts, total
+
     def _start(self, start: Expr) -> Extent | None:
         """A loop that could begin later is taken to begin at 0."""
         extent = self._extents.exact(start)
         if extent is not None and isinstance(start, Apply) and start.op.id == "sub_sat":
             claims = _possible([*extent.needs, Less(extent.high, number(1))])
             if claims is not None and self._extents.is_fixed(start):
-                return self._settle(start, Literal(start.dtype, 0), Extent(number(0), number(0)), claims)
+                return self._end(start, Literal(start.dtype, 0), Extent(number(0), number(0)), claims)
         return extent
 
     def _stop(self, stop: Expr) -> Extent | None:
@@ -180,7 +322,7 @@ class _Finder:
                 if isinstance(most, Literal) and whole is not None and extent is not None:
                     claims = _possible([*whole.needs, *extent.needs, Less(whole.high.shifted(-1), extent.low)])
                     if claims is not None:
-                        return self._settle(stop, most, whole, claims)
+                        return self._end(stop, most, whole, claims)
             return self._nonempty(stop) or self._extents.exact(stop)
         return self._extents.exact(stop)
 
@@ -198,7 +340,7 @@ class _Finder:
             return stop.shifted(-1)
         return at_most(Apply(OPS["sub"], stop.spelled(), literal(u64, 1)), stop.high - 1) or stop.shifted(-1)
 
-    def _settle(self, bound: Expr, value: Expr, extent: Extent, claims: list[Less]) -> Extent:
+    def _end(self, bound: Expr, value: Expr, extent: Extent, claims: list[Less]) -> Extent:
         self._accept(claims)
         self.checks.ends[bound] = value
         return Extent(extent.low, extent.high)
@@ -222,11 +364,23 @@ def _only_leaves(body: Body) -> bool:
     return len(body) == 1 and isinstance(body[0], (Return, Continue))
 
 
-def _comparisons(condition: Expr, truth: bool) -> Iterator[tuple[Apply, bool]]:
-    """The comparisons that all have to give what they are listed with."""
-    for node, wanted in conjuncts(condition, truth):
-        if isinstance(node, Apply) and node.op.id in ORDERED:
-            yield node, wanted
+def _without_casts(node: Expr) -> Expr:
+    while isinstance(node, Cast):
+        node = node.value
+    return node
+
+
+def _is_comparison(node: Expr) -> TypeGuard[Apply]:
+    return isinstance(node, Apply) and node.op.id in MIRRORED and node.args[0].dtype.is_integer
+
+
+def _is_disjunction(node: Expr) -> bool:
+    return isinstance(node, Apply) and node.op.id == "or"
+
+
+_ABOVE = {"gt": "gt", "le": "gt", "eq": "gt", "ne": "gt", "ge": "ge", "lt": "ge"}
+_BELOW = {MIRRORED[op]: MIRRORED[claimed] for op, claimed in _ABOVE.items()}
+"""What is claimed, of what is above a limit or below it, to decide a comparison with it."""
 
 
 def _always(op: str, a: Extent, b: Extent) -> Less:

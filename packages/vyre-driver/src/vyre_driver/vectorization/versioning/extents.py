@@ -118,7 +118,7 @@ class Extents:
             case Cast(dtype, value) if value.dtype.is_integer:
                 return self.of(value) if dtype.bits <= value.dtype.bits else self.exact(value)
             case Select(_, if_true, if_false):
-                return self._either(if_true, if_false)
+                return self.leaf(node) or self._floored(node) or self._either(if_true, if_false)
             case _:
                 return None
 
@@ -139,6 +139,14 @@ class Extents:
         if a is None or b is None:
             return None
         return _extent(_extreme("min", a.low, b.low), _extreme("max", a.high, b.high), a, b)
+
+    def _floored(self, node: Select) -> Extent | None:
+        """A remainder that is never negative, of what is no multiple of the divisor."""
+        division = remainder(node)
+        divisor = None if division is None else self.exact(division[1])
+        if divisor is None:
+            return None
+        return _extent(number(0), divisor.high.shifted(-1), divisor, more=[at_least(divisor.low, 1)])
 
     # ── rings ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -306,6 +314,24 @@ def _extreme(op: str, a: Bound, b: Bound) -> Bound | None:
     if not (a.is_natural and b.is_natural):
         return None
     return at_most(_both(op, a, b), min(a.high, b.high) if op == "min" else max(a.high, b.high))
+
+
+def remainder(node: Expr) -> tuple[Expr, Expr] | None:
+    """The dividend and the divisor of a remainder.
+
+    Or of ``select((r != 0) & ((r ^ y) < 0), r + y, r)`` where ``r = rem(x, y)``: it has the sign of the divisor.
+    """
+    match node:
+        case Apply(op, (x, y)) if op.id == "rem" and x.dtype.is_integer:
+            return x, y
+        case Select(condition, Apply(op, (_, y)), Apply(_, (x, _)) as r) if (
+            op.id == "add" and x.dtype.is_signed and r is Apply(OPS["rem"], x, y)
+        ):
+            zero = literal(x.dtype, 0)
+            differs = Apply(OPS["lt"], Apply(OPS["xor"], r, y), zero)
+            return (x, y) if condition is Apply(OPS["and"], Apply(OPS["ne"], r, zero), differs) else None
+        case _:
+            return None
 
 
 def nearest_to_zero(constant: Literal) -> int:

@@ -9,13 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
+from typing import TypeAlias
 
-from vyre_driver.vectorization.versioning.bound import Less, conjunction
+from vyre_driver.vectorization.versioning.bound import Less, conjunction, terms
 from vyre_foundation.dtype import u32, u64
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Local, Select, literal
 from vyre_foundation.ir.stmt import Let
 from vyre_foundation.ir.walk import postorder
 from vyre_foundation.ops import OPS
+
+Parts: TypeAlias = tuple[Expr, ...]
+"""What is added up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,53 +36,44 @@ class Inside:
         """
         start, stop = Cast(u64, self.start), Cast(u64, self.stop)
         rest: list[Less] = []
-        least: list[Expr] = []
-        most: list[Expr] = [Cast(u64, end)]
+        least: dict[tuple[Parts, Parts], int] = {}
+        most: dict[tuple[Parts, Parts], int] = {}
         for claim in claims:
-            left, right = _terms(claim.left.plus, claim.right.minus), _terms(claim.right.plus, claim.left.minus)
+            left, right = terms(claim.left.plus, claim.right.minus), terms(claim.right.plus, claim.left.minus)
             gap = claim.left.offset - claim.right.offset + 1
             if stop in left:
                 left.remove(stop)
-                most.append(_difference(right, left, -gap))
+                limits, key = most, (tuple(right), tuple(left))
             elif start in right:
                 right.remove(start)
-                least.append(_difference(left, right, gap))
+                limits, key = least, (tuple(left), tuple(right))
             else:
                 rest.append(claim)
                 continue
             if _names(self, (*left, *right)):
                 return None
+            limits[key] = max(gap, limits.get(key, gap))
         if any(_names(self, _operands(claim)) for claim in rest):
             return None
         holds = conjunction(rest)
-        first = Select(holds, _extreme("max", least or [literal(u64, 0)]), Cast(u64, end))
-        last = Select(holds, _extreme("min", most), Cast(u64, end))
+        firsts = [_difference(x, y, gap) for (x, y), gap in least.items()]
+        lasts = [_difference(x, y, -gap) for (x, y), gap in most.items()]
+        first = Select(holds, _extreme("max", firsts or [literal(u64, 0)]), Cast(u64, end))
+        last = Select(holds, _extreme("min", [Cast(u64, end), *lasts]), Cast(u64, end))
         return (
             Let(self.start.name, Cast(u32, _extreme("min", (first, Cast(u64, end))))),
             Let(self.stop.name, Cast(u32, _extreme("max", (last, start)))),
         )
 
 
-def _terms(*sums: Expr | None) -> list[Expr]:
-    """What is added up."""
-    terms, stack = [], [x for x in sums if x is not None]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, Apply) and node.op.id == "add":
-            stack += node.args
-        else:
-            terms.append(node)
-    return terms
-
-
-def _difference(x: list[Expr], y: list[Expr], offset: int) -> Expr:
+def _difference(x: Parts, y: Parts, offset: int) -> Expr:
     """``x - y + offset``, 0 where that is less."""
     return Apply(OPS["sub_sat"], _sum(x, max(offset, 0)), _sum(y, max(-offset, 0)))
 
 
-def _sum(terms: list[Expr], offset: int) -> Expr:
-    parts = [*terms, literal(u64, offset)] if offset or not terms else terms
-    return reduce(lambda a, b: Apply(OPS["add"], a, b), parts)
+def _sum(parts: Parts, offset: int) -> Expr:
+    summands = [*parts, literal(u64, offset)] if offset or not parts else parts
+    return reduce(lambda a, b: Apply(OPS["add"], a, b), summands)
 
 
 def _extreme(op: str, values: Iterable[Expr]) -> Expr:

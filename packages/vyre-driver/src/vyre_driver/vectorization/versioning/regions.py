@@ -15,14 +15,14 @@ from vyre_driver.legalization.lowered import RARE
 from vyre_driver.legalization.ranges import Ranges
 from vyre_driver.legalization.target import Target
 from vyre_driver.vectorization.versioning.bound import at_most, conjunction, number
-from vyre_driver.vectorization.versioning.checks import Checks, changing_names, find_checks
+from vyre_driver.vectorization.versioning.checks import Checks, Known, changing_names, find_checks, find_usual
 from vyre_driver.vectorization.versioning.extents import Extent, Extents
 from vyre_driver.vectorization.versioning.peeling import Inside
 from vyre_driver.vectorization.versioning.unchecked import Unchecked, rechecked
 from vyre_driver.vectorization.workgroups.structure import has_barrier
 from vyre_foundation.dtype import u32, u64
-from vyre_foundation.ir.buffer import Access
-from vyre_foundation.ir.expr import Apply, Cast, Expr, Id, IdKind, Literal, Load, Local, Select, literal
+from vyre_foundation.ir.buffer import Access, LengthOf
+from vyre_foundation.ir.expr import Apply, Cast, Expr, Id, IdKind, Length, Literal, Load, Local, Select, literal
 from vyre_foundation.ir.fresh import Fresh
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Body, Break, For, If, Let, Region, Return, Stmt, trip_count
@@ -69,6 +69,14 @@ class _Versioner:
     def __init__(self, program: Program, ranges: Ranges, target: Target) -> None:
         self._ranges, self._target, self._fresh = ranges, target, Fresh.of(program)
         self._left = MAX_WORK * _operations(program.body)
+        self._same_length: dict[Expr, Expr] = {
+            Length(b): Length(other)
+            for b in program.buffers
+            for other in program.buffers
+            if b.count == LengthOf(other.name)
+        }
+        self._lets: dict[Expr, Expr] = {}
+        """Values of locals that bounds of loops are made of."""
 
     # ── regions ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -90,6 +98,10 @@ class _Versioner:
         for stmt in body:
             if isinstance(stmt, For):
                 out += self._loop(stmt)
+                continue
+            if isinstance(stmt, Let):
+                self._lets[Local(stmt.name, stmt.value.dtype)] = stmt.value
+                out.append(stmt)
             else:
                 out.append(with_bodies(stmt, self.loops))
         return _same(body, tuple(out))
@@ -101,6 +113,8 @@ class _Versioner:
         is_long = _is_long_loop(loop, self._ranges)
         ends, fixed = self._with_fixed_bounds(loop)
         sizes, fixed = self._with_fixed_loads(fixed)
+        self._lets |= {Local(s.name, s.value.dtype): s.value for s in (*ends, *sizes) if isinstance(s, Let)}
+        limits = self._limits(loop)
         extents = Extents(self._ranges, changing_names((fixed,)), {})
         checks = find_checks((fixed,), extents)
         if not checks.places:
@@ -109,12 +123,13 @@ class _Versioner:
             if ends or not _is_nest(loop):
                 return (with_bodies(loop, self.loops),)
             other = (with_bodies(fixed, self.loops),)
-            return (*sizes, *self._with_one_arm(fixed, checks, other, is_long=is_long))
+            return (*sizes, *self._with_one_arm(fixed, checks, other, Known(limits=limits), is_long=False))
         (fast,) = self._unchecked((fixed,), checks, extents)
-        fastest = self._with_one_arm(fixed, checks, (with_bodies(fast, self.loops),), is_long=is_long)
+        other = (with_bodies(fast, self.loops),)
+        fastest = self._with_one_arm(fixed, checks, other, Known(checks.loads, limits), is_long=is_long)
         return (*ends, *sizes, If(conjunction(checks.claims), fastest, self._slow((fixed,))))
 
-    def _with_one_arm(self, loop: For, checks: Checks, other: Body, *, is_long: bool) -> Body:
+    def _with_one_arm(self, loop: For, checks: Checks, other: Body, known: Known, *, is_long: bool) -> Body:
         """Version a loop for one outcome of its conditions.
 
         ``for l: x = select(first + l > 0, a, b)``  →  ``if first > 0: for l: x = a else: for l: x = select(…)``
@@ -125,16 +140,16 @@ class _Versioner:
         if not self._affords((loop,), MAX_ARMS):
             return other
         extents = Extents(self._ranges, changing_names((loop,)), {})
-        found = find_checks((loop,), extents, arms=True)
-        if found.decided.keys() == checks.decided.keys() and not found.chosen:
+        found = find_usual((loop,), extents, known)
+        if found.decided.keys() == checks.decided.keys() and not (found.chosen or found.windows):
             return other
-        loops = self._peeled(loop, checks, other) if is_long else None
+        loops = self._peeled(loop, checks, other, known) if is_long else None
         if loops is not None:
             return loops
         inside = self._unchecked((loop,), found, extents)
         return (If(conjunction(found.claims), inside, rechecked(other, self._ranges)),)
 
-    def _peeled(self, loop: For, checks: Checks, other: Body) -> Body | None:
+    def _peeled(self, loop: For, checks: Checks, other: Body, known: Known) -> Body | None:
         """Peel the iterations of a loop whose conditions differ from those of the middle.
 
         ``for l: x = select(first + l > 0, a, b)``  →  the loop as it is up to where ``first + l > 0``, from there on
@@ -150,7 +165,7 @@ class _Versioner:
         between = replace(loop, start=inside.start, stop=inside.stop)
         proven = find_checks((between,), Extents(self._ranges, changing_names((loop,)), {}))
         extents = Extents(self._ranges, changing_names((loop,)), {})
-        found = find_checks((between,), extents, arms=True)
+        found = find_usual((between,), extents, known)
         if not proven.is_within(checks) or not checks.loads <= found.loads or not isinstance(slow, For):
             return None
         lets = inside.lets([claim for claim in found.claims if claim not in proven.claims], loop.stop)
@@ -163,6 +178,17 @@ class _Versioner:
         fast = self._unchecked((between,), found, extents)
         both = (replace(slow, start=start, stop=stop), If(is_first, fast))
         return (*lets, For(side.name, literal(u32, 0), literal(u32, 2), 1, both))
+
+    def _limits(self, nest: For) -> frozenset[Expr]:
+        """What the loops of a nest end at, under all of its names."""
+        stops = postorder(s.stop for s in statements((nest,)) if isinstance(s, For))
+        limits = set[Expr]()
+        while new := [node for node in stops if node not in limits]:
+            limits.update(new)
+            values = [self._lets.get(node) or self._same_length.get(node) for node in new]
+            stops = postorder(value for value in values if value is not None)
+        limits = {node for node in limits if not isinstance(node, Literal)}
+        return frozenset(limits | {local for local, value in self._lets.items() if value in limits})
 
     def _affords(self, region: Body, most: int) -> bool:
         """Whether a region is small enough to be written twice, within the work that is left."""
@@ -255,7 +281,7 @@ def _is_search(loop: For) -> bool:
 def _is_long_loop(loop: For, ranges: Ranges) -> bool:
     """Whether a loop begins at 0, is long, and comes to its end."""
     begins = isinstance(loop.start, Literal) and not loop.start.bits and loop.step == 1 and loop.start.dtype is u32
-    is_simple = not any(isinstance(s, (For, Break, Return)) for s in statements(loop.body))
+    is_simple = not any(isinstance(s, (Break, Return)) for s in statements(loop.body))
     return begins and is_simple and _known_iterations(loop, ranges) >= _MANY
 
 

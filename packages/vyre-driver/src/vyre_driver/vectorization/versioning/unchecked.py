@@ -9,7 +9,7 @@ from vyre_driver.legalization.ranges import Ranges
 from vyre_driver.legalization.target import Target
 from vyre_driver.vectorization.versioning.checks import Checks, changing_names
 from vyre_driver.vectorization.versioning.extents import RING, Extents, nearest_to_zero
-from vyre_foundation.dtype import bool_, u32, u64
+from vyre_foundation.dtype import bool_, i32, u32, u64
 from vyre_foundation.ir.buffer import Access
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Literal, Load, Local, Select, literal
 from vyre_foundation.ir.fresh import Fresh
@@ -38,6 +38,10 @@ class Unchecked:
         self._mutable = (
             changing_names(region) - self._lets.keys() - {s.name for s in statements(region) if isinstance(s, For)}
         )
+        self._starts = {s.name: s.start for s in statements(region) if isinstance(s, For) and self._is_steady(s.start)}
+        self._windows = {
+            name: Local(fresh(name), self._starts[name].dtype) for name in checks.windows if name in self._starts
+        }
         self._is_wide = target.wide_indices
         self._memo: dict[Expr, Expr] = {}
         self._wide: dict[Expr, Expr] = {}
@@ -51,12 +55,23 @@ class Unchecked:
     def _stmt(self, stmt: Stmt) -> Stmt | Body:
         """Nested bodies have been rewritten."""
         match stmt:
+            case For(name) if name in self._windows:
+                return self._window(stmt)
             case For(name, start, stop):
                 return replace(stmt, name=self._names[name], start=self._end(start), stop=self._end(stop))
             case Store(_, index, value, False) if index in self._checks.exact:
                 return replace(stmt, index=self._address(index), value=self._expr(value))
             case _:
                 return _settled(with_names(with_expressions(stmt, self._expr), self._names))
+
+    def _window(self, loop: For) -> For:
+        """A loop of as many iterations everywhere counts them."""
+        start, dtype = loop.start, loop.start.dtype
+        counter = self._windows[loop.name]
+        let = Let(self._names[loop.name], Apply(OPS["add"], self._expr(start), counter))
+        ends = literal(dtype, 0), literal(dtype, self._checks.windows[loop.name])
+        self._ranges.learn(counter, 0, int(ends[1].value) - 1)
+        return replace(loop, name=counter.name, start=ends[0], stop=ends[1], body=(let, *loop.body))
 
     def _end(self, bound: Expr) -> Expr:
         return self._checks.ends.get(bound) or self._expr(bound)
@@ -75,8 +90,8 @@ class Unchecked:
                 not node.checked and index in self._checks.exact
             ):
                 return Load(buffer, self._address(index), checked=False)
-            case Apply() if node in self._checks.chosen:
-                return args[0] if self._checks.chosen[node] is node.args[0] else args[1]
+            case Apply() | Select() if node in self._checks.chosen:
+                return self._expr(self._checks.chosen[node])
             case Apply() if node in self._checks.decided:
                 return literal(bool_, self._checks.decided[node])
             case Select() if isinstance(args[0], Literal):
@@ -117,18 +132,22 @@ class Unchecked:
 
     def _operands(self, node: Expr) -> tuple[Expr, ...]:
         match node:
-            case Apply() if node in self._checks.chosen:
+            case Apply() | Select() if node in self._checks.chosen:
                 return (self._checks.chosen[node],)
-            case Apply(op, args) if op.id in RING and node.dtype is u32:
+            case Apply(op, args) if op.id in RING and node.dtype in (u32, i32):
                 return args
-            case Local(name) if name in self._lets and self._operands(self._lets[name]) and self._is_steady(node):
-                return (self._lets[name],)
+            case Cast(dtype, value) if {dtype, value.dtype} == {u32, i32} and self._ring(value):
+                return (value,)
+            case Local(name) if name in self._lets and self._operands(self._lets[name]):
+                return (self._lets[name],) if self._is_steady(self._lets[name]) else ()
+            case Local(name) if name in self._windows:
+                return (self._starts[name],)
             case _:
                 return ()
 
-    def _is_steady(self, local: Local) -> bool:
-        """Whether what a let was given is still that."""
-        nodes = postorder((self._lets[local.name],))
+    def _is_steady(self, value: Expr) -> bool:
+        """Whether what a let or a loop was given is still that."""
+        nodes = postorder((value,))
         return not any(
             (isinstance(n, Local) and n.name in self._mutable)
             or (isinstance(n, Load) and n.buffer.access is not Access.READ)
@@ -144,8 +163,10 @@ class Unchecked:
         match node:
             case Literal():
                 return literal(u64, nearest_to_zero(node) & u64.highest)
-            case Apply() if node in self._checks.chosen:
+            case Apply() | Select() if node in self._checks.chosen:
                 return self._wide[self._checks.chosen[node]]
+            case Cast(_, value) if self._operands(node):
+                return self._wide[value]
             case Apply(op, (x, Literal() as y)) if op.id in ("add", "sub") and nearest_to_zero(y) < 0:
                 inverse = "sub" if op.id == "add" else "add"
                 return Apply(OPS[inverse], self._wide[x], literal(u64, -nearest_to_zero(y)))
@@ -153,6 +174,8 @@ class Unchecked:
                 return Apply(op, self._wide[x], literal(u64, int(y.value) % u32.bits))
             case Apply(op, args) if op.id in RING:
                 return Apply(op, *[self._wide[x] for x in args])
+            case Local(name) if name in self._windows:
+                return Apply(OPS["add"], self._wide[self._starts[name]], Cast(u64, self._windows[name]))
             case Local(name) if self._operands(node):
                 return self._wide[self._lets[name]]
             case _:

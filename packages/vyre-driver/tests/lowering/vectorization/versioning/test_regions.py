@@ -13,9 +13,10 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from vyre_driver.codegen.c.unit import print_unit
 from vyre_driver.legalization.lowered import RARE, Lowered
 from vyre_foundation.build import apply, program, select
+from vyre_foundation.build.composed import floor_mod
 from vyre_foundation.dtype import i32, i64, u32, u64
 from vyre_foundation.functions import max, min, min as least
-from vyre_foundation.ir.expr import Load, Select
+from vyre_foundation.ir.expr import Apply, Load, Select
 from vyre_foundation.ir.stmt import Break, For, If, Region, Store
 from vyre_foundation.ir.walk import bodies, expressions, postorder, rewrite_body, statements
 
@@ -412,9 +413,97 @@ def test_neighbours_that_are_clamped_are_neighbours_in_the_middle(length, case, 
             before, behind = a[max(i, 1) - 1], a[min(i + 1, n - 1)]
             out[i] = before * 3 + a[i] + behind * 5
     lowered = check(case(p.build(), {"a": range(3, 3 + length)}), "loops")
-    loops = [s for s in statements(lowered.kernels[0].program.body) if isinstance(s, For)]
-    innermost = [loop for loop in loops if not any(isinstance(s, For) for s in statements(loop.body))]
-    assert sorted({*map(_is_clamped, innermost)}) == [False, True]
+    assert sorted({*map(_is_clamped, innermost(lowered))}) == [False, True]
+
+
+def _torus(a, i, n):
+    return a[(i + n - 1) % n] * 3 + a[(i + 1) % n]
+
+
+def _floored(a, i, n):
+    def wrapped(distance):
+        return floor_mod(i.cast(i32) + distance, n.cast(i32)).cast(u32)
+
+    return a[wrapped(-2)] * 3 + a[wrapped(1)]
+
+
+def _chosen(a, i, n):
+    return a[select(i == 0, n - 1, i - 1)] * 3 + a[select(i == n - 1, 0, i + 1)]
+
+
+def _border(a, i, n):
+    return select((i < 2) | (i >= n - 2), 7, a[i - 2] * 3 + a[i + 2])
+
+
+NEIGHBOURS = {"torus": _torus, "floored": _floored, "chosen": _chosen, "border": _border}
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 5, 63, 64, 65, 130, 200])
+@pytest.mark.parametrize("form", NEIGHBOURS)
+def test_neighbours_that_wrap_are_neighbours_in_the_middle(form, length, case, check):
+    with program("ring", 64) as p:
+        a = p.read("a", u32)
+        out = p.write("out", u32, like=a)
+        i, n = p.global_id(0), a.length
+        with p.if_(i < n):
+            out[i] = NEIGHBOURS[form](a, i, n)
+    lowered = check(case(p.build(), {"a": range(3, 3 + length)}), "loops")
+    assert sorted({*map(_is_decided, innermost(lowered))}) == [False, True]
+
+
+def _counted(p, a, i, n, total):
+    with p.range(0, 5) as k:
+        j = i + k - 2
+        with p.if_(j < n):
+            total.set(total * 3 + a[j])
+
+
+def _within(p, a, i, n, total):
+    with p.range(max(i, 2) - 2, min(i + 3, n)) as j:
+        total.set(total * 3 + a[j])
+
+
+def _around(p, a, i, n, total):
+    with p.range(0, 5) as k:
+        total.set(total * 3 + a[(i + n + k - 2) % n])
+
+
+WINDOWS = {"counted": _counted, "within": _within, "around": _around}
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 5, 63, 64, 65, 130, 200])
+@pytest.mark.parametrize("form", WINDOWS)
+def test_windows_are_counted_in_the_middle(form, length, case, check):
+    """In the middle there are five neighbours, whichever way the program finds them."""
+    with program("window", 64) as p:
+        a = p.read("a", u32)
+        out = p.write("out", u32, like=a)
+        i, n = p.global_id(0), a.length
+        with p.if_(i < n):
+            total = p.var(u32(1))
+            WINDOWS[form](p, a, i, n, total)
+            out[i] = total
+    lowered = check(case(p.build(), {"a": range(3, 3 + length)}), "loops")
+    assert any(loop.trip_count == 5 and _is_decided(loop) for loop in innermost(lowered))
+
+
+def test_a_remainder_of_another_number_is_not_taken_to_wrap(case, check):
+    """A tile that repeats is shorter than the row: nothing is the middle of it."""
+    with program("tiles", 64) as p:
+        a, size = p.read("a", u32), p.uniform("size", u32, 1)
+        out = p.write("out", u32, like=a)
+        i = p.global_id(0)
+        with p.if_(i < a.length):
+            out[i] = a[i % size[0]]
+    lowered = check(case(p.build(), {"a": range(130), "size": [7]}), "loops")
+    assert not any(map(_is_decided, innermost(lowered)))
+
+
+def _is_decided(loop: For) -> bool:
+    """Whether a loop neither divides nor chooses."""
+    nodes = postorder(e for s in statements(loop.body) for e in expressions(s))
+    divides = any(isinstance(node, Apply) and node.op.id in ("rem", "raw_rem") for node in nodes)
+    return not (divides or any(isinstance(node, Select) for node in nodes) or any(isinstance(s, If) for s in loop.body))
 
 
 def _is_clamped(loop: For) -> bool:
