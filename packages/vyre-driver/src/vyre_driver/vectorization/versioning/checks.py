@@ -61,14 +61,14 @@ def find_checks(body: Body, extents: Extents) -> Checks:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class RegionFacts:
     """What is known of a region: `proven` are loads that are within bounds, `limits` are what its loops end at."""
 
     proven: Set[Expr] = frozenset()
     limits: Set[Expr] = frozenset()
 
 
-def find_usual(body: Body, extents: Extents, known: Known) -> Checks:
+def find_usual(body: Body, extents: Extents, known: RegionFacts) -> Checks:
     """The same, and what conditions, minima, maxima and remainders are in most places."""
     finder = _Finder(extents, known)
     finder.body(body, at_end=True)
@@ -78,9 +78,9 @@ def find_usual(body: Body, extents: Extents, known: Known) -> Checks:
 class _Finder:
     """`known`: what is usual is found too, if it is not None."""
 
-    def __init__(self, extents: Extents, known: Known | None) -> None:
+    def __init__(self, extents: Extents, known: RegionFacts | None) -> None:
         self.checks = Checks()
-        self._extents, self._known, self._arms = extents, known or Known(), known is not None
+        self._extents, self._known, self._arms = extents, known or RegionFacts(), known is not None
         self._seen: set[Expr] = set()
         self._nonempty_ends: set[Expr] = set()
 

@@ -15,7 +15,7 @@ from vyre_driver.legalization.lowered import RARE
 from vyre_driver.legalization.ranges import Ranges
 from vyre_driver.legalization.target import Target
 from vyre_driver.vectorization.versioning.bound import at_most, conjunction, number
-from vyre_driver.vectorization.versioning.checks import Checks, Known, changing_names, find_checks, find_usual
+from vyre_driver.vectorization.versioning.checks import Checks, RegionFacts, changing_names, find_checks, find_usual
 from vyre_driver.vectorization.versioning.extents import Extent, Extents
 from vyre_driver.vectorization.versioning.peeling import Inside
 from vyre_driver.vectorization.versioning.unchecked import Unchecked, rechecked
@@ -123,13 +123,13 @@ class _Versioner:
             if ends or not _is_nest(loop):
                 return (with_bodies(loop, self.loops),)
             other = (with_bodies(fixed, self.loops),)
-            return (*sizes, *self._with_one_arm(fixed, checks, other, Known(limits=limits), is_long=False))
+            return (*sizes, *self._with_one_arm(fixed, checks, other, RegionFacts(limits=limits), is_long=False))
         (fast,) = self._unchecked((fixed,), checks, extents)
         other = (with_bodies(fast, self.loops),)
-        fastest = self._with_one_arm(fixed, checks, other, Known(checks.loads, limits), is_long=is_long)
+        fastest = self._with_one_arm(fixed, checks, other, RegionFacts(checks.loads, limits), is_long=is_long)
         return (*ends, *sizes, If(conjunction(checks.claims), fastest, self._slow((fixed,))))
 
-    def _with_one_arm(self, loop: For, checks: Checks, other: Body, known: Known, *, is_long: bool) -> Body:
+    def _with_one_arm(self, loop: For, checks: Checks, other: Body, known: RegionFacts, *, is_long: bool) -> Body:
         """Version a loop for one outcome of its conditions.
 
         ``for l: x = select(first + l > 0, a, b)``  →  ``if first > 0: for l: x = a else: for l: x = select(…)``
@@ -149,7 +149,7 @@ class _Versioner:
         inside = self._unchecked((loop,), found, extents)
         return (If(conjunction(found.claims), inside, rechecked(other, self._ranges)),)
 
-    def _peeled(self, loop: For, checks: Checks, other: Body, known: Known) -> Body | None:
+    def _peeled(self, loop: For, checks: Checks, other: Body, known: RegionFacts) -> Body | None:
         """Peel the iterations of a loop whose conditions differ from those of the middle.
 
         ``for l: x = select(first + l > 0, a, b)``  →  the loop as it is up to where ``first + l > 0``, from there on
