@@ -16,6 +16,7 @@ from vyre_foundation import Program
 from vyre_foundation.build import Array, ProgramBuilder, Value, program
 from vyre_foundation.dtype import u32, u64
 from vyre_foundation.functions import min as least
+from vyre_foundation.ir.shapes import LAUNCH_SHAPE
 
 Body = Callable[[ProgramBuilder, Array, Array, Value], None]
 
@@ -207,6 +208,48 @@ def around_zero(p: ProgramBuilder, x: Array, out: Array, i: Value) -> None:
 )  # fmt: skip
 def test_these_do_not(body: Body) -> None:
     assert not covered(body)
+
+
+def image(body: Callable[..., None], shape: tuple[int, ...], *, elements: int = 60) -> bool:
+    """Whether a result of 60 elements is covered by a launch of some shape."""
+    with program("image", workgroup_size=(8, 8), shape=("h", "w")) as p:
+        x, out = p.read("x", u32, shape=("h", "w")), p.write("out", u32, shape=("h", "w"))
+        body(p, x, out, *p.index())
+    built = p.build()
+    sizes = {"x": 4 * elements, LAUNCH_SHAPE: 8}
+    config = DispatchConfig(grid_override=(2, 2, 1))
+    plan = plan_launch(built, [sizes[buffer.name] for buffer in built.inputs], config, axes=shape)
+    return written_everywhere(plan) == {"out"}
+
+
+def at_each(p: ProgramBuilder, x: Array, out: Array, i: Value, j: Value) -> None:
+    out[i, j] = x[i, j] + 1
+
+
+def transposed(p: ProgramBuilder, x: Array, out: Array, i: Value, j: Value) -> None:
+    out[j, i] = x[i, j] + 1
+
+
+def without_a_border(p: ProgramBuilder, x: Array, out: Array, i: Value, j: Value) -> None:
+    with p.if_(j > 0):
+        out[i, j] = x[i, j]
+
+
+@pytest.mark.parametrize("shape", [(6, 10), (10, 6), (5, 12), (15, 4), (16, 16)])
+def test_results_of_launches_over_axes_are_covered_by_their_lengths(shape: tuple[int, int]) -> None:
+    assert image(at_each, shape)
+    assert not image(without_a_border, shape)
+
+
+@pytest.mark.parametrize("shape", [(5, 10), (6, 9), (1, 1), (0, 10), ()])
+def test_shorter_axes_do_not_cover(shape: tuple[int, ...]) -> None:
+    assert not image(at_each, shape)
+
+
+def test_a_transposed_result_is_covered_as_far_as_the_grid_goes() -> None:
+    """The grid has 16 invocations on each axis."""
+    assert image(transposed, (5, 12))
+    assert not image(transposed, (3, 20))
 
 
 def test_the_grid_must_reach_the_end() -> None:

@@ -17,6 +17,7 @@ from vyre_foundation.dtype import i8, u32
 from vyre_foundation.functions import min as least
 from vyre_foundation.ir.buffer import LengthOf
 from vyre_foundation.ir.program import Program
+from vyre_foundation.ir.shapes import LAUNCH_SHAPE
 
 GROUP = 16
 DIRTY = 7
@@ -91,6 +92,31 @@ def _recycled(rng: Random) -> tuple[Launch, Expected]:
     inputs = [[DIRTY * n if n % 2 else DIRTY * n + 1, *_numbers(rng, count - 1)] for n in (1, 2, 3, 5, 4, 6, 7)]
     launches = [Launch(program=built, inputs={"x": pack(u32, values)}) for values in inputs]
     return _session(launches, [outputs(values) for values in inputs])
+
+
+def _axes(rng: Random) -> tuple[Launch, Expected]:
+    """Arrays of one length and launches of several shapes, some of which are smaller: the rest of a result is zero."""
+    count, shapes = 60, ((6, 10), (5, 10), (10, 6), (6, 9), (4, 15), (3, 4), (6, 10))
+    with program("axes", (8, 8), shape=("h", "w")) as p:
+        x = p.read("x", u32, shape=("h", "w"))
+        out = p.write("out", u32, shape=("h", "w"))
+        i, j = p.index()
+        out[i, j] = x[i, j] * 3 + 1
+    built = p.build()
+    inputs = [_numbers(rng, count) for _ in shapes]
+    launches = [
+        Launch(
+            program=built,
+            inputs={"x": pack(u32, values), LAUNCH_SHAPE: pack(u32, shape)},
+            grid=(2, 2, 1),
+        )
+        for values, shape in zip(inputs, shapes, strict=True)
+    ]
+    outputs = [
+        [pack(u32, [(v * 3 + 1) % TOP if n < h * w else 0 for n, v in enumerate(values)])]
+        for values, (h, w) in zip(inputs, shapes, strict=True)
+    ]
+    return _session(launches, outputs)
 
 
 def _lengths(rng: Random) -> tuple[Launch, Expected]:
@@ -259,6 +285,7 @@ _FOLLOWING = ("calls", "calls_over_residents", "sequence_of_calls")
 
 PROGRAMS: dict[str, tuple[Build, Sequence[str]]] = {
     "recycled": (_recycled, (*_HOST, "calls_over_residents")),
+    "axes": (_axes, _HOST),
     "lengths": (_lengths, _HOST),
     "persistent": (_persistent, (*_HOST, "calls_over_residents")),
     "grids": (_grids, (*_HOST, "calls_over_residents")),

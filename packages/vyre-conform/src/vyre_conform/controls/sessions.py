@@ -16,7 +16,7 @@ from vyre_driver.testing.fake_port import FakeMemory, FakePort
 from vyre_foundation.ir.buffer import Access, Memory
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Id, IdKind, Local
 from vyre_foundation.ir.stmt import If, Let, Store
-from vyre_foundation.ir.walk import statements
+from vyre_foundation.ir.walk import postorder, statements
 
 Right = Callable[..., Any]
 
@@ -138,6 +138,14 @@ def _up_to_a_limit(plan: LaunchPlan) -> Iterator[Store]:
                 yield from (s for s in then if isinstance(s, Store) and _is_own(plan, s.index))
 
 
+def _over_axes(plan: LaunchPlan) -> Iterator[Store]:
+    """Stores at ``i * w + j`` are taken to reach the end."""
+    ids = {Id(IdKind.GLOBAL_ID, axis) for axis in (0, 1)}
+    for stmt in statements(plan.program.body):
+        if isinstance(stmt, Store) and ids <= set(postorder((stmt.index,))):
+            yield stmt
+
+
 def _is_own(plan: LaunchPlan, index: Expr) -> bool:
     """Whether an index is the global id, by way of locals."""
     lets = {s.name: s.value for s in statements(plan.program.body) if isinstance(s, Let)}
@@ -198,6 +206,9 @@ FAULTS = (
         "sessions:recycled:*"),
     _in("broken-covers", "an output that is stored in a loop until data end it is not cleared before",
         on_engine("vyre_driver.plan.coverage:contains", _nothing_leaves, port=SharingPort), "sessions:recycled:*"),
+    _in("axes-cover", "an output that is stored over axes is not cleared before, however long they are",
+        on_engine("vyre_driver.engine.bind:written_everywhere", _covered_too(_over_axes), port=SharingPort),
+        "sessions:axes:*"),
     _in("persistent-anew", "persistent memory is zero again in the first launch of each shape",
         on_engine("vyre_driver.engine.launch_cache:bind", _anew_for_each_shape), "sessions:persistent:*"),
     _in("persistent-by-name", "two pipelines have one persistent memory of a name",

@@ -269,9 +269,14 @@ def _resident(binding: LaunchBinding) -> Copies:
 
 def _needed_fills(binding: LaunchBinding) -> Sequence[tuple[Allocation, int, int]]:
     """The fills, without those of outputs that are known to be written everywhere."""
-    ours = dict(zip((b.name for b in binding.plan.program.buffers), binding.code.executable.declared, strict=True))
-    covered = {binding.allocations[ours[name]] for name in binding.covered}
+    covered = {binding.allocations[name] for name in _covered(binding)}
     return [fill for fill in binding.fills() if fill[0] not in covered]
+
+
+def _covered(binding: LaunchBinding) -> frozenset[str]:
+    """The outputs that are known to be written everywhere, by the code's names."""
+    ours = dict(zip((b.name for b in binding.plan.program.buffers), binding.code.executable.declared, strict=True))
+    return frozenset(ours[name] for name in binding.covered)
 
 
 def _copies(binding: LaunchBinding) -> Copies:
@@ -283,7 +288,7 @@ def _copies(binding: LaunchBinding) -> Copies:
         binding.device,
         tuple(binding.args(entry) for entry in executable.entries),
         binding.owned,
-        uploads=[(binding.allocations[name], position) for name, position in binding.inputs.items()],
+        uploads=[(binding.allocations[n], p) for n, p in binding.inputs.items() if n not in _covered(binding)],
         fills=_needed_fills(binding),
         readbacks=[(binding.allocations[name], layout.start, layout.stop, t) for name, layout, t in outputs],
     )

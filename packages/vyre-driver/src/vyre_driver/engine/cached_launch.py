@@ -99,7 +99,8 @@ class CachedLaunch:
 
 def planned_launch(device: Device, request: LaunchRequest, choice: LaunchChoice | None) -> PlannedLaunch:
     """A new plan for launches like this one."""
-    plan = plan_launch(request.program, request.byte_lengths, request.config, indirect_grid=request.key.indirect_grid)
+    grid, axes = request.key.indirect_grid, request.key.axes
+    plan = plan_launch(request.program, request.byte_lengths, request.config, indirect_grid=grid, axes=axes)
     device.counters.plans += 1
     program = request.program
     if choice is not None:
@@ -122,7 +123,7 @@ def _as_chosen(
     try:
         config = config or request.config
         grid = request.key.indirect_grid
-        chosen = plan_launch(program, request.byte_lengths, config, indirect_grid=grid)
+        chosen = plan_launch(program, request.byte_lengths, config, indirect_grid=grid, axes=plan.axes)
         admit(chosen, config, device.profile)
     except BackendError:  # the bucket has sizes for which the device has too few workgroups
         return plan, request

@@ -13,6 +13,7 @@ from vyre_driver.engine.device import Device
 from vyre_driver.engine.pending import Deadline
 from vyre_driver.engine.port import Allocation
 from vyre_driver.engine.resident import bound_buffers, used_bytes
+from vyre_driver.plan.axes import passed_axes
 from vyre_driver.plan.indirect import find_indirect_dispatch, read_indirect_grid
 from vyre_foundation.ir.program import Program
 
@@ -23,7 +24,8 @@ class LaunchKey(NamedTuple):
     """What a prepared launch depends on. A program and handles to resident memory are known by their identities.
 
     `handles` are empty for a launch from host memory to host memory; with handles `byte_lengths` are empty, because the
-    handles tell them. `queue` is the queue that it must take, None if it may choose.
+    handles tell them. `queue` is the queue that it must take, None if it may choose. `axes` are the lengths that a
+    launch from host memory passes: they tell which outputs it writes everywhere.
     """
 
     program: int
@@ -32,6 +34,7 @@ class LaunchKey(NamedTuple):
     indirect_grid: Extent | None = None
     handles: tuple[int, ...] = ()
     queue: int | None = None
+    axes: tuple[int, ...] = ()
 
     def with_grid(self, program: Program, inputs: Sequence[Any], config: DispatchConfig) -> LaunchKey:
         """The same, with the grid that an input brings for an indirect dispatch."""
@@ -39,18 +42,21 @@ class LaunchKey(NamedTuple):
         return self if grid is None else self._replace(indirect_grid=grid)
 
 
-KeyFields: TypeAlias = tuple[int, tuple[int, ...], tuple[object, ...], Extent | None, tuple[int, ...], int | None]
+KeyFields: TypeAlias = tuple[
+    int, tuple[int, ...], tuple[object, ...], Extent | None, tuple[int, ...], int | None, tuple[int, ...]
+]
 """The fields of a `LaunchKey`, which they equal: every dispatch makes them, and a named tuple takes twice as long."""
 
 
 def host_key(program: Program, inputs: Sequence[Any], config: DispatchConfig) -> KeyFields:
     """The key of a launch from host memory, over contiguous buffers, whose grid does not lie there."""
-    return id(program), tuple(map(_nbytes, inputs)), config.launch_shape, None, (), None
+    axes = () if program.shapes is None else passed_axes(program, inputs)
+    return id(program), tuple(map(_nbytes, inputs)), config.launch_shape, None, (), None, axes
 
 
 def resident_key(program: Program, resources: Sequence[Resource], config: DispatchConfig) -> KeyFields:
     """The key of a launch over resident memory whose grid does not lie there."""
-    return id(program), (), config.launch_shape, None, tuple(map(id, resources)), None
+    return id(program), (), config.launch_shape, None, tuple(map(id, resources)), None, ()
 
 
 class LaunchRequest(NamedTuple):

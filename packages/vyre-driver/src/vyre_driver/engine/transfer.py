@@ -190,24 +190,25 @@ Result: TypeAlias = "npt.NDArray[Any]"
 class Output:
     """An output in pooled host memory, of which the caller gets the bytes from `start` to `stop`.
 
-    Before the launch it has the contents of the input at `position`, or zeros unless the launch writes all of it.
+    Before the launch it has the contents of the input at `position`, or zeros. One that is covered is left as it is:
+    the launch writes all of it.
     """
 
-    __slots__ = ("is_covered", "is_ready", "is_whole", "pool", "position", "start", "stop")
+    __slots__ = ("is_covered", "is_whole", "pool", "position", "start", "stop")
 
     def __init__(self, pool: BufferPool, start: int, stop: int, position: int | None, *, is_covered: bool) -> None:
         self.pool, self.start, self.stop = pool, start, stop
         self.position, self.is_covered = position, is_covered
         self.is_whole = (start, stop) == (0, pool.size)
-        self.is_ready = is_covered and position is None
-        """Whether there is nothing to prepare."""
 
     def prepare(self, device: Device, inputs: Sequence[Any], contents: npt.NDArray[np.uint8]) -> None:
         """Make memory what it is before the launch."""
-        if self.position is not None:
-            device.put(contents, inputs[self.position])
-        elif not self.is_covered:
+        if self.is_covered:
+            return
+        if self.position is None:
             device.clear(contents)
+        else:
+            device.put(contents, inputs[self.position])
 
     def prepare_in(self, device: Device, inputs: Sequence[Any], target: memoryview | None) -> tuple[Any, Result | None]:
         """Prepared memory: the caller's if the device can use it; else a pooled buffer, and the array of it."""
@@ -319,7 +320,7 @@ class InPlace:
         if targets is None:
             for output in self._outputs:
                 buffer, array = output.pool.take()
-                if not output.is_ready:
+                if not output.is_covered:
                     output.prepare(device, inputs, buffer.bytes)
                 values.append(buffer.memory)
                 arrays.append(array)

@@ -76,6 +76,20 @@ def shaped_launch(
     return ShapedLaunch(_with_grid(program, resolved(shapes.launch), results, config), constants, zeros, results)
 
 
+def passed_axes(program: Program, inputs: Sequence[Any]) -> tuple[int, ...]:
+    """The lengths that a launch passes in `LAUNCH_SHAPE`, of its inputs in binding order; () if it passes none."""
+    position = program.memoised(_axes_position)
+    if position is None or inputs[position].nbytes != 4 * len(program.shapes.passed):  # type: ignore[union-attr]
+        return ()
+    return tuple(np.frombuffer(inputs[position], np.uint32).tolist())
+
+
+def _axes_position(program: Program) -> int | None:
+    names = [buffer.name for buffer in program.inputs]
+    is_passed = program.shapes is not None and bool(program.shapes.passed)
+    return names.index(LAUNCH_SHAPE) if is_passed and LAUNCH_SHAPE in names else None
+
+
 def given_shapes(shapes: Shapes, arrays: Mapping[str, object]) -> dict[str, tuple[int, ...]]:
     """The shapes of the arrays that are passed for buffers with a shape.
 

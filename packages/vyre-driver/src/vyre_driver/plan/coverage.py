@@ -9,6 +9,9 @@ reach all numbers from 0 on as long as no stride is greater than the number that
 
     n reaches 8, step 64, the local id 64 * 64 = 4096, and the workgroup id 4096 for each workgroup
 
+Where nothing asks for numbers of the workgroup or in it, the number of an invocation in the grid is one digit. Lengths
+of axes that the launch passes are numbers.
+
 Conditions on the way to a store make the intervals of digits shorter, or fail only where the index is beyond the end.
 Stores under any other condition count if the other arm has the same ones.
 """
@@ -22,8 +25,9 @@ from itertools import pairwise
 
 from vyre_driver.plan.launch import LaunchPlan
 from vyre_foundation.dtype import bool_
-from vyre_foundation.ir.buffer import Access, Buffer, Memory
-from vyre_foundation.ir.expr import Apply, Cast, Expr, Id, IdKind, Length, Literal, Local
+from vyre_foundation.ir.buffer import Buffer, Memory
+from vyre_foundation.ir.expr import Apply, Cast, Expr, Id, IdKind, Length, Literal, Load, Local
+from vyre_foundation.ir.shapes import LAUNCH_SHAPE
 from vyre_foundation.ir.stmt import Body, Break, Continue, For, If, Let, Region, Return, Stmt, Store
 from vyre_foundation.ir.walk import solve, statements
 from vyre_foundation.validate.determinism.forms import Polynomial
@@ -34,8 +38,8 @@ Digits = Mapping[Expr, Interval]
 
 
 def written_everywhere(plan: LaunchPlan) -> frozenset[str]:
-    """The names of the write-only outputs that every dispatch of `plan` writes completely and never reads."""
-    written = {b for b in plan.program.buffers if b.memory is Memory.STORAGE and b.access is Access.WRITE}
+    """The names of the outputs that every dispatch of `plan` writes completely and never reads."""
+    written = {b for b in plan.program.outputs if b.memory is Memory.STORAGE}
     untouched = {b for b in written if not (plan.facts.usage[b.name].loads or plan.facts.usage[b.name].atomics)}
     if not untouched or plan.num_workgroups == 0:
         return frozenset()
@@ -97,7 +101,12 @@ def _merged(digits: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 
 
 def _ids(plan: LaunchPlan) -> dict[Expr, Interval]:
-    kinds = (IdKind.WORKGROUP_ID, plan.grid), (IdKind.LOCAL_ID, plan.program.workgroup_size)
+    grid, size = plan.grid, plan.program.workgroup_size
+    kinds = (
+        (IdKind.WORKGROUP_ID, grid),
+        (IdKind.LOCAL_ID, size),
+        (IdKind.GLOBAL_ID, tuple(groups * each for groups, each in zip(grid, size, strict=True))),
+    )
     return {Id(kind, axis): Interval(0, count - 1) for kind, counts in kinds for axis, count in enumerate(counts)}
 
 
@@ -110,6 +119,9 @@ class StoreWalk:
         self._lets: dict[str, Expr] = {}
         self._widest = _ids(plan)
         self._sums: dict[Expr, Polynomial | None] = {}
+        ids = plan.program.code.of(Id)
+        self._divided = {i.axis for i in ids if i.kind in (IdKind.WORKGROUP_ID, IdKind.LOCAL_ID)}
+        """The axes on which the program asks for numbers of the workgroup, or in it."""
 
     def stores(self, body: Body, digits: Digits, limits: tuple[Polynomial, ...]) -> Iterator[_Stores]:
         """Those of a body that runs for all `digits` whose `limits` are negative."""
@@ -213,6 +225,7 @@ class StoreWalk:
         return ()
 
     def _conclude(self, node: Expr, parts: Sequence[Polynomial | None]) -> Polynomial | None:
+        axes = self._plan.axes
         match node, parts:
             case Literal(), _ if node.dtype.is_integer:
                 return Polynomial(int(node.value), {})
@@ -220,10 +233,12 @@ class StoreWalk:
                 return Polynomial(self._plan.lengths[buffer.name], {})
             case Id(IdKind.NUM_WORKGROUPS, axis), _:
                 return Polynomial(self._plan.grid[axis], {})
-            case Id(IdKind.GLOBAL_ID, axis), _:
+            case Load(buffer, Literal() as index), _ if buffer.name == LAUNCH_SHAPE and int(index.value) < len(axes):
+                return Polynomial(axes[int(index.value)], {})
+            case Id(IdKind.GLOBAL_ID, axis), _ if axis in self._divided:
                 group, local = Id(IdKind.WORKGROUP_ID, axis), Id(IdKind.LOCAL_ID, axis)
                 return Polynomial(0, {(group,): self._plan.program.workgroup_size[axis], (local,): 1})
-            case Id(IdKind.WORKGROUP_ID | IdKind.LOCAL_ID), _:
+            case Id(IdKind.WORKGROUP_ID | IdKind.LOCAL_ID | IdKind.GLOBAL_ID), _:
                 return Polynomial(0, {(node,): 1})
             case Local() | Cast(), [Polynomial() as value]:
                 return self._exact(node, value)

@@ -39,6 +39,7 @@ class LaunchPlan:
     `program` has the workgroup size that is launched (an override is already in it) and `facts` are its facts. `grid`
     counts workgroups per axis and may hold zeros: then nothing runs. `lengths` gives the element count of every buffer
     by name; `inputs` and `outputs` are in binding order; `repeats` runs the program that often over the same memory.
+    `axes` are the lengths that the launch passes in `LAUNCH_SHAPE`, where they are known.
     """
 
     program: Program
@@ -48,6 +49,7 @@ class LaunchPlan:
     inputs: tuple[str, ...]
     outputs: tuple[OutputLayout, ...]
     repeats: int = 1
+    axes: tuple[int, ...] = ()
 
     def __repr__(self) -> str:
         buffers = f"{len(self.inputs)} inputs, {len(self.outputs)} outputs"
@@ -94,11 +96,13 @@ def plan_launch(
     config: DispatchConfig = DEFAULT_CONFIG,
     profile: DeviceProfile | None = None,
     indirect_grid: Extent | None = None,
+    axes: tuple[int, ...] = (),
 ) -> LaunchPlan:
     """The plan of `program` for inputs of these lengths, in binding order.
 
     A program with an `indirect_dispatch` needs `indirect_grid`, which `read_indirect_grid` takes from the bytes; a
-    `grid_override` wins over it. With a `profile` the device's limits hold too, all of them reported at once.
+    `grid_override` wins over it. With a `profile` the device's limits hold too, all of them reported at once. `axes`
+    are the lengths that the launch passes, if they are known: then more outputs are known to be written everywhere.
 
     Raises `InvalidProgram`, `InvalidInput` (buffer, needed, got), `InvalidLaunch`, `OutputLimitExceeded`, and with a
     profile `UnsupportedFeature` and `DeviceOutOfMemory`.
@@ -120,6 +124,7 @@ def plan_launch(
         inputs=tuple(buffer.name for buffer in program.inputs),
         outputs=outputs,
         repeats=resolve_fixpoint_iterations(config),
+        axes=axes,
     )
     if profile is not None:
         require_limits(program, grid, {name: plan.byte_length(name) for name in plan.lengths}, profile)

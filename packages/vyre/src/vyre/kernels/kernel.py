@@ -27,6 +27,7 @@ from vyre_driver.arrays.make import host_zeros, zeros
 from vyre_driver.arrays.structs import StructArray, given_units, layout_of
 from vyre_driver.backend.config import DEFAULT_CONFIG
 from vyre_driver.backend.delegate import innermost
+from vyre_driver.backend.typed import ordered_inputs
 from vyre_driver.errors import InvalidInput, InvalidLaunch
 from vyre_driver.graph.recorded import RecordedRange
 from vyre_driver.plan.axes import ShapedLaunch, length_from, shape_of, shaped_launch
@@ -50,7 +51,7 @@ MAX_LAUNCHES = 256
 NDArray = npt.NDArray[Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PreparedCall:
     """How to launch a kernel over arrays of certain shapes."""
 
@@ -63,6 +64,14 @@ class PreparedCall:
     """The name of the result that is returned, if it is one."""
     shape: tuple[int, ...] | None
     """Its shape, if it has several axes."""
+
+    @functools.cached_property
+    def zeros(self) -> dict[str, NDArray]:
+        """The zeros that a launch over host memory passes for results. No launch writes to them."""
+        made = {name: host_zeros(shape, dtype) for name, shape, dtype in self.shaped.zeros}
+        for array in made.values():
+            array.flags.writeable = False
+        return made
 
 
 _ELSEWHERE = frozenset((DeviceArray, RecordedRange))
@@ -170,7 +179,35 @@ class KernelLauncher(HostCallable):
         inputs, known = self._launch_over(given)
         if not _ELSEWHERE.isdisjoint(map(type, (*given, *targets.values()))):
             return self._elsewhere(known, inputs, targets)
-        return self._results(known, self._dispatch(self._program, inputs, known.config), targets)
+        for name, shape in known.results:
+            if name in targets:
+                _require_target(name, targets[name], self._program.buffer(name).dtype.numpy, shape)
+        if targets and self._receives_all(known, inputs, targets):
+            self._dispatch_into(known, inputs, targets)
+            outputs: Mapping[str, Any] = targets
+        else:
+            outputs = self._dispatch(self._program, inputs, known.config)
+        return self._results(known, outputs, targets)
+
+    def _receives_all(self, launch: PreparedCall, inputs: Mapping[str, Any], targets: Mapping[str, Any]) -> bool:
+        """Whether arrays of the caller can be the memory of all results: none of them overlaps another array."""
+        for name, _ in launch.results:
+            target = targets.get(name)
+            if type(target) is not np.ndarray or name in self._compiled.structures:
+                return False
+            others = [x for x in (*inputs.values(), *targets.values()) if isinstance(x, np.ndarray) and x is not target]
+            overlaps = any(np.may_share_memory(target, other) for other in others)
+            if overlaps or not target.flags.carray or any(target is x for x in inputs.values()):
+                return False
+        return len(launch.results) == len(self._program.outputs)
+
+    def _dispatch_into(self, launch: PreparedCall, inputs: Mapping[str, Any], targets: Mapping[str, Any]) -> None:
+        """A dispatch whose results are made in arrays of the caller."""
+        program, backend = self._program, self._backend
+        if not self._is_chosen and self._routes.of(program):
+            backend = backend_for_launch(None, program, inputs, launch.config)
+        slots: list[Any] = [targets[buffer.name].reshape(-1).view(np.uint8) for buffer in program.outputs]
+        backend.dispatch_borrowed_into(program, ordered_inputs(program, inputs), launch.config, slots)
 
     def _elsewhere(self, launch: PreparedCall, inputs: dict[str, Any], targets: Mapping[str, Any]) -> object:
         """A launch with arguments that are not in host memory: a dispatch of a graph that is being recorded, or one."""
@@ -197,16 +234,15 @@ class KernelLauncher(HostCallable):
     def _add(self, launch: PreparedCall, inputs: dict[str, Any]) -> None:
         """Add what the program takes and the caller does not pass."""
         inputs.update(launch.shaped.constants)
-        for name, shape, dtype in launch.shaped.zeros:
-            inputs[name] = host_zeros(shape, dtype)
+        inputs.update(launch.zeros)
 
     def _results(self, launch: PreparedCall, outputs: Mapping[str, Any], targets: Mapping[str, Any]) -> object:
         """The results, those that the caller gives memory for in that memory."""
         found, structures = [], self._compiled.structures
         for name, shape in launch.results:
             output, target = outputs[name].reshape(shape), targets.get(name)
-            if target is not None:
-                _require_target(name, target, output)
+            if target is not None and target is not outputs[name]:
+                _require_target(name, target, numpy_dtype(output), shape)
                 target[...] = (
                     output.numpy() if isinstance(output, DeviceArray) != isinstance(target, DeviceArray) else output
                 )
@@ -271,10 +307,10 @@ class KernelLauncher(HostCallable):
         return launch
 
 
-def _require_target(name: str, target: Any, output: NDArray | DeviceArray) -> None:
-    is_array = isinstance(target, (np.ndarray, DeviceArray))
-    if not is_array or numpy_dtype(target) != numpy_dtype(output) or target.shape != output.shape:
-        needed = f"an array of {numpy_dtype(output).name} of the shape {output.shape}"
+def _require_target(name: str, target: Any, dtype: npt.DTypeLike, shape: tuple[int, ...]) -> None:
+    is_array, wanted = isinstance(target, (np.ndarray, DeviceArray)), np.dtype(dtype)
+    if not is_array or numpy_dtype(target) != wanted or target.shape != shape:
+        needed = f"an array of {wanted.name} of the shape {shape}"
         got = f"one of {shown_type(numpy_dtype(target))}, {target.shape}" if is_array else shown(target)
         raise InvalidInput(name, needed=needed, got=got, fix="pass such an array, or leave it out")
     if isinstance(target, np.ndarray) and not target.flags.writeable:

@@ -1,0 +1,122 @@
+"""Memory of the results of kernels: neither cleared nor copied where a launch writes all, and the caller's own."""
+
+import numpy as np
+import pytest
+
+import vyre as vy
+from vyre_driver import DispatchConfig, availability
+
+CPU = pytest.mark.skipif(not availability("cpu").is_available, reason="needs the backend cpu")
+
+
+@vy.kernel
+def shifted(a: vy.Array[vy.f32, "h", "w"], out: vy.Out[vy.f32, "h", "w"]) -> None:
+    i, j = vy.index()
+    out[i, j] = a[i, j - 1] + 1
+
+
+@vy.kernel
+def outer(a: vy.Array[vy.f32, "n"], b: vy.Array[vy.f32, "m"], out: vy.Out[vy.f32, "n", "m"]) -> None:
+    i, j = vy.index()
+    out[i, j] = a[i] * b[j]
+
+
+@vy.kernel
+def lower(a: vy.Array[vy.f32, "n"], out: vy.Out[vy.f32, "n", "n"]) -> None:
+    i, j = vy.index()
+    if j <= i:
+        out[i, j] = a[j]
+
+
+@vy.kernel
+def both(a: vy.Array[vy.f32, "n"], low: vy.Out[vy.f32, "n"], high: vy.Out[vy.f32, "n"]) -> None:
+    i = vy.index()
+    low[i] = a[i] - 1
+    high[i] = a[i + 1] + 1
+
+
+X = np.arange(1, 61, dtype=np.float32).reshape(6, 10)
+ROW = np.arange(1, 38, dtype=np.float32)
+
+
+def verdicts(kernel: object, *arrays: object) -> dict[str, str]:
+    return {v.subject: v.choice for v in kernel.on("cpu").explain(*arrays).verdicts}  # type: ignore[attr-defined]
+
+
+@CPU
+def test_results_of_images_are_not_cleared_where_all_of_them_is_written() -> None:
+    assert verdicts(shifted, X)["zeroing"] == "not of out"
+    assert verdicts(outer, ROW, ROW)["zeroing"] == "not of out"
+    assert "zeroing" not in verdicts(lower, ROW)
+
+
+def test_what_is_not_written_is_zero_in_each_launch() -> None:
+    for factor in (1, 2, 3):
+        assert np.array_equal(lower(ROW * factor), np.tril(np.broadcast_to(ROW * factor, (37, 37))))
+
+
+def test_a_launch_of_shorter_axes_leaves_the_rest_zero() -> None:
+    """The lengths that the launch passes decide, not those of the arrays: both launches have arrays of 60 elements."""
+    config = DispatchConfig(grid_override=(1, 1, 1))
+    for shape in ((6, 10), (5, 10), (6, 10), (4, 9)):
+        arrays = {"a": X, "launch.shape": np.array(shape, np.uint32)}
+        for _ in range(3):
+            out = vy.backend_for(None).dispatch_arrays(shifted.program, arrays, config)["out"].reshape(-1)
+            written = shape[0] * shape[1]
+            assert np.all(out[:written] > 0)
+            assert not np.any(out[written:])
+
+
+@pytest.mark.parametrize("kernel", [outer, lower])
+def test_an_array_of_the_caller_receives_the_result(kernel: object) -> None:
+    arrays = (ROW, ROW) if kernel is outer else (ROW,)
+    expected = kernel(*arrays)  # type: ignore[operator]
+    target = np.full((37, 37), np.nan, np.float32)
+    assert kernel(*arrays, out=target) is target  # type: ignore[operator]
+    assert np.array_equal(target, expected)
+
+
+@CPU
+def test_what_the_caller_passes_is_written_where_it_is() -> None:
+    """Without arrays of the caller each call makes one."""
+    backend = vy.backend_for("cpu")
+    launch, target = outer.on(backend), np.empty((64, 64), np.float32)
+    values = np.ones(64, np.float32)
+
+    def allocations(count: int, **targets: np.ndarray) -> int:
+        before = backend.backend_metric_snapshot()["allocations"]
+        held = [launch(values, values, **targets) for _ in range(count)]
+        assert len(held) == count
+        return backend.backend_metric_snapshot()["allocations"] - before
+
+    allocations(3)
+    allocations(3, out=target)
+    assert allocations(6, out=target) == 0
+    assert allocations(6) > 0
+
+
+def test_arrays_that_overlap_receive_what_others_would() -> None:
+    a = X.copy()
+    expected = shifted(X)
+    assert shifted(a, out=a) is a
+    assert np.array_equal(a, expected)
+    wide = np.zeros((6, 20), np.float32)
+    shifted(X, out=wide[:, ::2])
+    assert np.array_equal(wide[:, ::2], expected)
+    line = np.arange(1, 12, dtype=np.float32)
+    low, high = both(line[:10])
+    assert np.array_equal(both(line[:10], low=line[1:], high=line[:10])[1], high)
+    assert low.shape == high.shape
+
+
+@pytest.mark.parametrize("target", [np.zeros((6, 9), np.float32), np.zeros((6, 10), np.float64), [0.0]])
+def test_another_array_is_refused_before_anything_runs(target: object) -> None:
+    with pytest.raises(vy.InvalidInput, match=r"'out': got .* expected an array of float32 of the shape \(6, 10\)"):
+        shifted(X, out=target)
+
+
+def test_an_array_that_cannot_be_written_is_refused() -> None:
+    target = np.zeros((6, 10), np.float32)
+    target.flags.writeable = False
+    with pytest.raises(vy.InvalidInput, match="an array that can be written"):
+        shifted(X, out=target)
