@@ -123,6 +123,39 @@ def test_random_views_of_views_are_those_of_numpy() -> None:
         assert np.array_equal(array.numpy(), expected)
 
 
+VIEWS = [
+    pytest.param((5, 70, 9, 3), lambda a: a[:, 1:69, 2:8], id="adjacent"),
+    pytest.param((37, 90), lambda a: a.T, id="pieces"),
+    pytest.param((3, 70, 19), lambda a: a.transpose(0, 2, 1)[::-1, 2:, ::3], id="pieces"),
+    pytest.param((20, 3, 50), lambda a: a.transpose(2, 1, 0), id="pieces"),
+    pytest.param((130, 3), lambda a: a[::-2].T, id="rows_apart_adjacent"),
+    pytest.param((3, 130), lambda a: a[:, 7:].T, id="rows_adjacent_apart"),
+    pytest.param((4, 33, 40), lambda a: a.transpose(1, 0, 2)[3:, 1:], id="rows_adjacent_adjacent"),
+    pytest.param((5, 6, 7, 8), lambda a: a.T[::-1, 1:, ::3], id="elements"),
+    pytest.param((1, 1), lambda a: a[:, ::-1], id="elements"),
+]
+"""Views of contiguous arrays of a shape; their names are those of the programs that move the elements."""
+
+
+@pytest.mark.parametrize(("shape", "view"), VIEWS)
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32], ids=str)
+def test_views_are_moved_in_every_way(
+    backend: vy.VyreBackend, shape: tuple[int, ...], view: Callable[[Any], Any], dtype: Any
+) -> None:
+    random = np.random.default_rng(8)
+    host = random.integers(0, 256, (*shape, np.dtype(dtype).itemsize), np.uint8).view(np.dtype(dtype)).reshape(shape)
+    array = vy.array(host, backend=backend)
+    seen = view(array)
+    assert seen.copy().numpy().tobytes() == np.ascontiguousarray(view(host)).tobytes()
+    other = vy.zeros(seen.shape, seen.dtype, backend=backend)
+    other[...] = seen
+    assert other.numpy().tobytes() == seen.numpy().tobytes()
+    seen[...] = other[::-1]
+    expected = view(host)
+    expected[...] = expected[::-1].copy()
+    assert array.numpy().tobytes() == host.tobytes()
+
+
 def test_a_part_is_replaced_by_an_array(backend: vy.VyreBackend) -> None:
     host = np.arange(12, dtype=np.int32).reshape(3, 4)
     array = vy.array(host, backend=backend)

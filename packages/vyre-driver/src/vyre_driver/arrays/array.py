@@ -18,7 +18,7 @@ from vyre_driver.backend.delegate import innermost
 from vyre_driver.backend.dlpack import export_dlpack
 from vyre_driver.backend.resources import ResidentArray, Resource
 from vyre_driver.errors import DeviceOutOfMemory, InvalidInput, UnsupportedFeature
-from vyre_driver.plan.gather import convert, gather, layout_of, scatter
+from vyre_driver.plan.gather import ViewCopy, convert, gather, scatter
 from vyre_driver.plan.moves import copy_all, copy_range, grid_of
 from vyre_driver.plan.operators import WithoutOperators
 from vyre_driver.plan.strides import broadcast_strides, contiguous_strides, lengths_of, reordered, reshaped
@@ -375,10 +375,10 @@ class DeviceArray(WithoutOperators, ResidentArray):
             program, resources = copy_all(self.dtype.size), [whole, made.resource]
             self.backend.dispatch_resident(program, resources)
             return made
-        layout = _layout(self)
-        config = DispatchConfig(grid_override=grid_of(self.size))
-        program = gather(self.dtype.size, self.ndim)
-        self.backend.dispatch_resident(program, [self._resource, layout.resource, made.resource], config)
+        if self.is_contiguous:
+            made.assign(self)
+            return made
+        _run(_gathering(self), self._resource, made.resource, self.backend)
         return made
 
     def assign(self, given: object) -> None:
@@ -409,23 +409,25 @@ class DeviceArray(WithoutOperators, ResidentArray):
             return
         if isinstance(given, DeviceArray):
             require_same_backend("array", given, self.backend)
+            if self.resource is not None and not given.is_contiguous and given._resource is not self._resource:
+                _run(_gathering(given), given._resource, self._resource, self.backend)
+                return
             source = given.copy() if not given.is_contiguous or given._resource is self._resource else given
         else:
             source = allocate(self.backend, self.dtype, given.shape, is_zero=False)
             source.assign(given)
-        size, config = self.dtype.size, DispatchConfig(grid_override=grid_of(self.size))
+        size = self.dtype.size
         if self.resource is not None and source.resource is not None:
             self.backend.dispatch_resident(copy_all(size), [source._resource, self._resource])
         elif self.is_contiguous:
             numbers = np.array([source._offset, self._offset, self.size], np.uint32)
-            at = constant_memory(self.backend, numbers.view(np.uint8))
-            self.backend.dispatch_resident(copy_range(size), [source._resource, at.resource, self._resource], config)
+            move = ViewCopy(copy_range(size), numbers, DispatchConfig(grid_override=grid_of(self.size)))
+            _run(move, source._resource, self._resource, self.backend)
         else:
             if source.resource is None:
                 source = source.copy()
-            layout = _layout(self)
-            resources = [source._resource, layout.resource, self._resource]
-            self.backend.dispatch_resident(scatter(size, self.ndim), resources, config)
+            move = scatter(size, self._offset, self.shape, self._strides)
+            _run(move, source._resource, self._resource, self.backend)
 
     def __setitem__(self, index: object, value: object) -> None:
         """Replace the elements of a view, as `assign` does. A number, or an array, is broadcast to the view."""
@@ -478,9 +480,15 @@ def numpy_dtype(array: Any) -> np.dtype[Any]:
     return np.dtype(array.dtype.numpy if isinstance(array.dtype, DType) else array.dtype)
 
 
-def _layout(array: DeviceArray) -> ArrayMemory:
-    """The uniform of `gather` and `scatter` in the memory of the array's backend."""
-    return constant_memory(array.backend, layout_of(array._offset, array.shape, array._strides).view(np.uint8))
+def _gathering(array: DeviceArray) -> ViewCopy:
+    """The copy of the elements of a view in the order of its indices."""
+    return gather(array.dtype.size, array._offset, array.shape, array._strides)
+
+
+def _run(move: ViewCopy, source: Resource, target: Resource, backend: VyreBackend) -> None:
+    """Copy elements, as a program over resources does."""
+    layout = constant_memory(backend, move.layout.view(np.uint8))
+    backend.dispatch_resident(move.program, [source, layout.resource, target], move.config)
 
 
 def _holders(backend: VyreBackend) -> str:

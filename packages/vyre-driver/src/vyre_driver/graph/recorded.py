@@ -7,11 +7,10 @@ import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.errors import InvalidInput
 from vyre_driver.graph.nodes import BufferRange
-from vyre_driver.plan.gather import convert, gather, layout_of
-from vyre_driver.plan.moves import WORDS, grid_of
+from vyre_driver.plan.gather import convert, gather
+from vyre_driver.plan.moves import WORDS
 from vyre_driver.plan.operators import WithoutOperators
 from vyre_driver.plan.strides import broadcast_strides, contiguous_strides, lengths_of, reordered, reshaped
 from vyre_foundation.build.arguments import DTypeLike, dtype_of
@@ -191,10 +190,10 @@ class RecordedRange(WithoutOperators):
             own = self.view(word)
         made = self.recorder.temporary(word, tuple(shape), f"{self.range.buffer} in order")
         if made.size:
-            given = {"source": own, "layout": layout_of(start, shape, strides), "target": made}
-            grid = DispatchConfig(grid_override=grid_of(made.size))
+            move = gather(self.dtype.size, start, tuple(shape), tuple(strides))
+            given = {"source": own, "layout": move.layout, "target": made}
             self.recorder.fill(made)
-            self.recorder.dispatch(gather(self.dtype.size, len(shape)), given, config=grid)
+            self.recorder.dispatch(move.program, given, config=move.config)
         return made if self.dtype is word else made.view(self.dtype)
 
     # ── values, which are not known yet ──────────────────────────────────────────────────────────────────────────────
