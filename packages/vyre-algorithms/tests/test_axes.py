@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from algorithm_data import data, same
 
 import vyre_algorithms as va
 from vyre_algorithms import launches, move
+from vyre_driver import backend_for
+from vyre_driver.arrays.make import array as array_on
 from vyre_driver.errors import InvalidInput
 from vyre_driver.graph.record import GraphRecorder
 from vyre_foundation.dtype import f32, i32
@@ -172,3 +176,40 @@ def test_more_segments_than_indices_count():
         x, starts = graph.input("x", f32, (1 << 12, 1)), graph.input("starts", i32, 1 << 20)
         with pytest.raises(InvalidInput, match="got 4096 rows of 1048575, expected fewer than 2147483648 segments"):
             va.segmented_reduce(x, starts)
+
+
+@pytest.mark.parametrize("shape", [(70, 40), (3, 70, 20), (5, 1, 6, 18)])
+def test_views_in_another_order_have_the_results_of_their_copies(shape):
+    for order in itertools.permutations(range(len(shape))):
+        x = data("f4", shape).transpose(order)
+        copied, resident = np.ascontiguousarray(x), array_on(backend_for("cpu"), x.base).transpose(*order)
+        for axes in itertools.chain(*(itertools.combinations(range(len(shape)), n) for n in range(len(shape) + 1))):
+            for function in (va.sum, va.std, va.max):
+                wanted = function(copied, axes)
+                same(function(x, axes), wanted)
+                found = function(resident, axes, keepdims=True)
+                assert found.is_contiguous
+                same(found.reshape(wanted.shape), wanted)
+
+
+@pytest.mark.parametrize(("m", "k", "n"), [(1, 70, 40), (5, 33, 60), (40, 33, 5), (9, 20, 9), (99, 9, 33), (97, 9, 1)])
+@pytest.mark.parametrize("stack", [(), (3,), (2, 1)], ids=str)
+def test_products_of_transposed_views(stack, m, k, n):
+    a, b = data("f4", (*stack, m, k)), data("f4", (*stack[-1:], k, n), seed=2)
+    wanted = va.matmul(a, b, backend="cpu")
+    for turns in itertools.product((False, True), repeat=2):
+        views = [turned(x) if is_turned else x for x, is_turned in zip((a, b), turns, strict=True)]
+        same(va.matmul(*views, backend="cpu"), wanted)
+        resident = [turned_on_device(x) if is_turned else x for x, is_turned in zip((a, b), turns, strict=True)]
+        same(va.matmul(*resident, backend="cpu"), wanted)
+
+
+def turned(x):
+    """The same matrices, in the memory of their transposes."""
+    return np.swapaxes(np.ascontiguousarray(np.swapaxes(x, -1, -2)), -1, -2)
+
+
+def turned_on_device(x):
+    """The same in the memory of a device."""
+    *stack, rows, columns = range(x.ndim)
+    return array_on(backend_for("cpu"), np.swapaxes(x, -1, -2)).transpose(*stack, columns, rows)

@@ -6,6 +6,7 @@ import pytest
 import vyre_algorithms as va
 from vyre_algorithms import launches
 from vyre_driver import backend_for, registered_backends
+from vyre_driver.arrays.make import array as array_on
 
 pytestmark = pytest.mark.skipif(
     all(registration.id != "cpu" for registration in registered_backends()), reason="the backend is not installed"
@@ -65,6 +66,28 @@ def test_many_elements_take_few_dispatches(name):
     call({"backend": backend})
     before = backend.backend_metric_snapshot()
     call({"backend": backend})
+    assert backend.backend_metric_snapshot()["dispatches"] - before["dispatches"] == dispatches
+
+
+@pytest.mark.parametrize(
+    ("dispatches", "call"),
+    [
+        (1, lambda x: va.sum(x.T, 1)),
+        (1, lambda x: va.sum(x.T, 0)),
+        (1, lambda x: va.max(x.T, 1)),
+        (2, lambda x: va.var(x.reshape(4, 8, 32).transpose(2, 0, 1), 0)),
+        (1, lambda x: va.matmul(x.T, floats[:32])),
+        (1, lambda x: va.matmul(floats[:32], x.T)),
+        (2, lambda x: va.matmul(x.T, x)),
+    ],
+)
+def test_views_in_another_order_are_read_as_they_lie(dispatches, call):
+    """But a product of two matrices, neither of which is narrow, copies one that is turned."""
+    backend = backend_for("cpu")
+    x = array_on(backend, matrix)
+    call(x)
+    before = backend.backend_metric_snapshot()
+    call(x)
     assert backend.backend_metric_snapshot()["dispatches"] - before["dispatches"] == dispatches
 
 

@@ -125,6 +125,20 @@ def contiguous(array: Array) -> Array:
     return array if array.is_contiguous else array.copy()
 
 
+def is_contiguous(array: Array) -> bool:
+    """Whether its elements are one after another."""
+    return bool(array.flags.c_contiguous) if type(array) is np.ndarray else array.is_contiguous
+
+
+def in_memory(array: Array) -> list[int]:
+    """The axes in an order in which the array is contiguous: their own, if there is no such order."""
+    own = list(range(array.ndim))
+    if is_contiguous(array):
+        return own
+    order = sorted(own, key=lambda n: (-array.strides[n], array.shape[n]))
+    return order if is_contiguous(array.transpose(*order)) else own
+
+
 def converted(array: Array, dtype: DType) -> Array:
     """The array in a type; floats beyond it are infinities, of which NumPy would warn."""
     if dtype.bits == 16 and type(array) is np.ndarray:

@@ -27,6 +27,7 @@ from vyre_algorithms.arguments import (
     converted,
     count,
     delivered,
+    in_memory,
     of_kind,
     target,
     type_of,
@@ -416,18 +417,10 @@ def _reduced(
             found = _of_nothing(operation, array, result, 1)
         shape: tuple[int, ...] = ()
     else:
-        left = [n for n in range(array.ndim) if n not in axes]
-        shape = tuple(array.shape[n] for n in left)
+        shape = tuple(size for n, size in enumerate(whole) if n not in axes)
         length, number = math.prod(array.shape[n] for n in axes), math.prod(shape)
-        inner = math.prod(array.shape[axes[-1] + 1 :]) if axes and axes[-1] - axes[0] < len(axes) else 1
         if array.size:
-            if inner < SIDE_BY_SIDE:
-                array, inner = array.transpose(*left, *axes), 1
-            passes, states = _passes(operation, type_of(array), result, length, ddof), list[Array]()
-            flat = contiguous(array).reshape(-1)
-            for kind, mean in passes:
-                states = reduce_axis(kind, [flat, *states], number // inner, length, inner, backend, mean)
-            found = _finished(operation, states, array, result)
+            found = _along(operation, array, axes, result, backend, ddof)
         elif length:  # there are no results
             found = _of_no_elements(operation, array, result, 0)
         else:
@@ -435,6 +428,34 @@ def _reduced(
     if keepdims:
         shape = tuple(1 if n in axes else size for n, size in enumerate(whole))
     return delivered(found.reshape(shape), out)
+
+
+def _along(
+    operation: str, array: Array, axes: tuple[int, ...], result: DType | None, backend: Backend, ddof: int
+) -> Array:
+    """The results along some axes, which are read as they lie in memory if they follow each other there."""
+    before, after = _around(array, axes)
+    length, inner = math.prod(array.shape[n] for n in axes), math.prod(array.shape[n] for n in after)
+    if 1 < inner < SIDE_BY_SIDE:
+        before, after, inner = sorted([*before, *after]), [], 1
+    left, order = [*before, *after], [*before, *axes, *after]
+    flat = contiguous(array if order == sorted(order) else array.transpose(*order)).reshape(-1)
+    outer, states = array.size // (length * inner), list[Array]()
+    for kind, mean in _passes(operation, type_of(array), result, length, ddof):
+        states = reduce_axis(kind, [flat, *states], outer, length, inner, backend, mean)
+    found = _finished(operation, states, array, result)
+    if left == sorted(left):
+        return found
+    return contiguous(found.reshape([array.shape[n] for n in left]).transpose(*map(left.index, sorted(left))))
+
+
+def _around(array: Array, axes: tuple[int, ...]) -> tuple[list[int], list[int]]:
+    """The axes before and after those that are reduced, as they lie in memory; all before where those are apart."""
+    order = in_memory(array)
+    at = order.index(axes[0]) if axes else array.ndim
+    if tuple(order[at : at + len(axes)]) == axes:
+        return order[:at], order[at + len(axes) :]
+    return [n for n in range(array.ndim) if n not in axes], []
 
 
 @lru_cache(maxsize=1024)
