@@ -551,6 +551,41 @@ def test_results_of_a_loop_use_the_memory_of_earlier_ones(backend: vy.VyreBacken
     assert (values.numpy() == 2.0**24).all()
 
 
+@vy.kernel
+def odd_places(x: vy.Array[vy.f32, "m"], y: vy.Array[vy.f32, "n"], out: vy.Out[vy.f32, "m", "n"]) -> None:
+    i, j = vy.index()
+    if (i + j) % 2 == 1:
+        out[i, j] = x[i] * y[j]
+
+
+@pytest.mark.parametrize("launch", [odd_places, lambda x, y: vy.run(odd_places, x=x, y=y)["out"]])
+def test_results_that_have_the_shape_of_no_array_use_the_memory_of_earlier_ones(
+    backend: vy.VyreBackend, launch: Callable[[Any, Any], vy.DeviceArray]
+) -> None:
+    x, y = np.arange(1, 30, dtype=np.float32), np.arange(1, 8, dtype=np.float32)
+    given, other = vy.array(x, backend=backend), vy.array(y, backend=backend)
+    expected = np.where(np.add.outer(range(x.size), range(y.size)) % 2, np.outer(x, y), 0)
+    for _ in range(4):
+        vy.zeros(expected.shape, vy.f32, backend=backend)[...] = 5
+        assert np.array_equal(launch(given, other).numpy(), expected), "where nothing is stored it is 0"
+    before = dict(backend.backend_metric_snapshot())
+    for _ in range(20):
+        launch(given, other)
+    after = backend.backend_metric_snapshot()
+    for what in ("bytes_in", "allocations", "plans", "compiles"):
+        assert after.get(what) == before.get(what), what
+    if backend.id() != "reference":
+        assert after["dispatches"] - before["dispatches"] == 2 * 20, "one for zeros, none for a copy"
+
+
+def test_zeros_are_zeros_in_memory_that_was_used_before(backend: vy.VyreBackend) -> None:
+    for shape, dtype in [((33,), vy.u8), ((3, 5), vy.u16), ((77,), vy.f32), ((9,), vy.f64), ((0,), vy.u32)]:
+        for _ in range(3):
+            used = vy.zeros(shape, dtype, backend=backend)
+            assert not used.numpy().any()
+            used[...] = 7
+
+
 def test_memory_of_a_device_that_was_opened_again_is_not_used() -> None:
     backend = acquire("cpu")
     for _ in range(2):

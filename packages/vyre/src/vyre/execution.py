@@ -77,7 +77,7 @@ def run(
     held = backend_of(named.values())
     if held is not None:
         opened = _profiled(held if backend is None else backend_for(backend), options)
-        return launch.shaped(dispatch_device_arrays(opened, program, named, options))
+        return launch.shaped(dispatch_device_arrays(opened, program, named, options, launch.zeros))
     opened = _profiled(backend_for_launch(backend, program, named, options), options)
     return launch.shaped(opened.dispatch_arrays(program, named, options))
 
@@ -211,6 +211,8 @@ class ProgramLaunch(NamedTuple):
     config: DispatchConfig
     results: Mapping[str, tuple[int, ...]]
     """The shapes of the outputs that are declared with one."""
+    zeros: Sequence[str]
+    """The names of arrays of zeros that are made for it."""
 
     def shaped(self, outputs: dict[str, Any]) -> dict[str, Any]:
         """The outputs of the launch, in these shapes."""
@@ -233,18 +235,20 @@ def launch_of(
         options = with_invocations(program, invocations, options)
     named = {**(inputs or {}), **arrays}
     results: Mapping[str, tuple[int, ...]] = {}
+    made: list[str] = []
     if program.shapes is not None:
         shaped = shaped_launch(program, given_shapes(program.shapes, named), options, named)
         options, results = shaped.config, shaped.results
         held = backend_of(named.values()) if shaped.zeros else None
         named |= shaped.constants
+        made = [name for name, _, _ in shaped.zeros]
         for name, shape, dtype in shaped.zeros:
             named[name] = host_zeros(shape, dtype) if held is None else zeros(held, shape, dtype)
     elif LAUNCH_SHAPE not in named and any(buffer.name == LAUNCH_SHAPE for buffer in program.inputs):
         raise _without_shapes(program)
     if options.grid_override is None:
         require_x_alone(program, options)
-    return ProgramLaunch(named, options, results)
+    return ProgramLaunch(named, options, results, made)
 
 
 def on_host(named: Mapping[str, object]) -> dict[str, object]:

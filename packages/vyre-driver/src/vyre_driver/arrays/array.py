@@ -462,13 +462,13 @@ class DeviceArray(WithoutOperators, ResidentArray):
 
 
 def allocate(backend: VyreBackend, dtype: DType, shape: tuple[int, ...], *, is_zero: bool = True) -> DeviceArray:
-    """An array of zeros, or, for one that is written before it is read, in memory that earlier arrays have left.
+    """An array of zeros, or of unspecified elements, in memory that earlier arrays have left.
 
     The error of a full device names the largest arrays there.
     """
     nbytes = math.prod(shape) * dtype.size
     try:
-        memory = ArrayMemory(backend.allocate_resident(nbytes)) if is_zero else result_memory(backend, nbytes)
+        memory = result_memory(backend, nbytes, is_zero=is_zero)
     except DeviceOutOfMemory as error:
         raise DeviceOutOfMemory(nbytes, fix=_holders(backend) or error.fix) from error
     _live[memory] = backend, dtype, shape

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,7 +29,11 @@ def backend_of(arrays: Iterable[object]) -> VyreBackend | None:
 
 
 def dispatch_device_arrays(
-    backend: VyreBackend, program: Program, arrays: Mapping[str, object], config: DispatchConfig = DEFAULT_CONFIG
+    backend: VyreBackend,
+    program: Program,
+    arrays: Mapping[str, object],
+    config: DispatchConfig = DEFAULT_CONFIG,
+    made: Collection[str] = (),
 ) -> dict[str, DeviceArray]:
     """Run `program` over arrays by buffer name, some of them in the memory of `backend`.
 
@@ -39,6 +43,7 @@ def dispatch_device_arrays(
         arrays: One for each input, as for `dispatch_arrays`, or a `DeviceArray` of `backend`. Arrays of the host are
             uploaded. An array that the program changes is copied on the device, and the copy is the output.
         config: The options of the dispatch.
+        made: The names of arrays that are made for this dispatch: they are not copied.
 
     Returns:
         The outputs by name, in the memory of `backend`.
@@ -62,12 +67,12 @@ def dispatch_device_arrays(
         array = held.get(name)
         if array is not None:
             assert isinstance(array, DeviceArray)
-            made = array.copy() if array is arrays[name] else array
+            output = array.copy() if array is arrays[name] and name not in made else array
         else:
             shape = tuple(getattr(arrays.get(model), "shape", ()))
             fits = len(shape) > 1 and math.prod(shape) == length
-            made = allocate(backend, buffer.dtype, shape if fits else (length,), is_zero=False)
-        held[name] = outputs[name] = made
+            output = allocate(backend, buffer.dtype, shape if fits else (length,), is_zero=False)
+        held[name] = outputs[name] = output
     resources = [held[name].resource for name in signature.visible]
     backend.dispatch_resident(program, [found for found in resources if found is not None], config)
     return outputs

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.resources import Resource
 from vyre_driver.errors import DeviceOutOfMemory, StaleHandle, UnsupportedFeature
+from vyre_driver.plan.moves import fill_range, grid_of
 from vyre_foundation.forks import ForkGuard
 
 if TYPE_CHECKING:
@@ -61,8 +63,8 @@ class ArrayMemory:
         self.resource.end()
 
 
-def result_memory(backend: VyreBackend, byte_len: int) -> ArrayMemory:
-    """Memory for a result, whose contents are unspecified: a dispatch zeroes what it does not write.
+def result_memory(backend: VyreBackend, byte_len: int, *, is_zero: bool = False) -> ArrayMemory:
+    """Memory for a result. Unless it `is_zero`, its contents are unspecified: a dispatch zeroes what it does not write.
 
     `DeviceOutOfMemory` if there is no room, also without what is cached.
     """
@@ -77,13 +79,25 @@ def result_memory(backend: VyreBackend, byte_len: int) -> ArrayMemory:
         except IndexError:  # another thread took it
             continue
         if is_live(backend, resource):
-            return ArrayMemory(resource, give_back)
+            memory = ArrayMemory(resource, give_back)
+            if is_zero:
+                _fill_with_zeros(backend, memory)
+            return memory
     try:
         resource = backend.allocate_resident(byte_len)
     except DeviceOutOfMemory:
         free.clear()
         resource = backend.allocate_resident(byte_len)
     return ArrayMemory(resource, give_back)
+
+
+def _fill_with_zeros(backend: VyreBackend, memory: ArrayMemory) -> None:
+    byte_len = memory.resource.byte_len
+    size = next(size for size in (8, 4, 2, 1) if byte_len % size == 0)
+    numbers = np.zeros(size, np.uint8), np.array([0, byte_len // size], np.uint32).view(np.uint8)
+    value, at = [constant_memory(backend, each) for each in numbers]
+    config = DispatchConfig(grid_override=grid_of(byte_len // size))
+    backend.dispatch_resident(fill_range(size), [value.resource, at.resource, memory.resource], config)
 
 
 def constant_memory(backend: VyreBackend, contents: npt.NDArray[np.uint8]) -> ArrayMemory:

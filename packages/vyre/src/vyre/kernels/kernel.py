@@ -226,9 +226,10 @@ class KernelLauncher(HostCallable):
         held = backend_of((*inputs.values(), *targets.values()))
         backend = self._backend if self._is_chosen or held is None else held
         inputs.update(launch.shaped.constants)
+        made = [name for name, _, _ in launch.shaped.zeros]
         for name, shape, dtype in launch.shaped.zeros:
             inputs[name] = zeros(backend, shape, dtype)
-        outputs = dispatch_device_arrays(backend, self._program, inputs, launch.config)
+        outputs = dispatch_device_arrays(backend, self._program, inputs, launch.config, made)
         return self._results(launch, outputs, targets)
 
     def _add(self, launch: PreparedCall, inputs: dict[str, Any]) -> None:
