@@ -60,6 +60,12 @@ def test_products_in_strips(shape, dtype):
     same(va.matmul(a, b, backend="cpu"), a @ b)
 
 
+@pytest.mark.parametrize("columns", [9, 16, 17, 32, 33, 70])
+def test_the_order_of_products_of_some_columns(columns):
+    a, b = data("f4", (10, 12)), data("f4", (12, columns), seed=2)
+    same(va.matmul(a, b, backend="cpu"), fused(a, b))
+
+
 def test_products_of_small_types():
     a, b = data("i1", (20, 300)), data("i1", (300, 10), seed=2)
     same(va.matmul(a, b, dtype=np.int32, backend="cpu"), a.astype("i4") @ b.astype("i4"))

@@ -146,6 +146,7 @@ def test_every_type(backend, each_type):
 
 
 SIDE_BY_SIDE = [((3, 65, 17), (1,)), ((7, 9, 30), (0, 1)), ((1, 100), (0,)), ((2, 4097, 16), (1,))]
+SIDE_BY_SIDE += [((64, 10), (0,)), ((4097, 2), (0,)), ((6000, 3), (0,))]  # few, which are moved if they are long
 
 
 @pytest.mark.parametrize("operation", ["sum", "prod", "min", "max", "any", "all", "argmin", "argmax", "mean", "var"])

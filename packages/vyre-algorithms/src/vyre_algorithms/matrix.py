@@ -162,7 +162,10 @@ def _tile(state: DType, m: int, n: int, is_serial: bool) -> _Tile:
     narrow = 16 if state.size <= 4 else 8
     if is_serial and m >= STRIPS_FROM and n >= narrow:
         return _Tile(6, narrow, True)
-    return _Tile(min(m, 8), 4 * narrow, False)
+    columns = 4 * narrow
+    while is_serial and columns > 16 and columns >= 2 * n:
+        columns //= 2
+    return _Tile(min(m, 8), columns, False)
 
 
 def _multiplied(given: dict[str, Array], kind: DType, state: DType, tile: _Tile, backend: Backend) -> Array:

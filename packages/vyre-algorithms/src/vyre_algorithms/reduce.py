@@ -37,7 +37,7 @@ from vyre_algorithms.launches import GROUP, beside, launch, mapped, zeros_beside
 from vyre_algorithms.monoids import reduction_of, squares_of, sum_type
 from vyre_algorithms.move import offsets_in_rows, offsets_of
 from vyre_algorithms.segments import reduce_segments
-from vyre_algorithms.tree import SIDE_BY_SIDE, Mean, Quotient, Reduction, reduce_axis, reduce_sequence
+from vyre_algorithms.tree import FEW, SIDE_BY_SIDE, Mean, Quotient, Reduction, reduce_axis, reduce_sequence
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import DType, Program, Value, constant, program, select, u32
 from vyre_foundation.dtype import bool_, f32, f64, i64
@@ -436,7 +436,7 @@ def _along(
     """The results along some axes, which are read as they lie in memory if they follow each other there."""
     before, after = _around(array, axes)
     length, inner = math.prod(array.shape[n] for n in axes), math.prod(array.shape[n] for n in after)
-    if 1 < inner < SIDE_BY_SIDE:
+    if 1 < inner < SIDE_BY_SIDE and array.size > FEW:
         before, after, inner = sorted([*before, *after]), [], 1
     left, order = [*before, *after], [*before, *axes, *after]
     flat = contiguous(array if order == sorted(order) else array.transpose(*order)).reshape(-1)

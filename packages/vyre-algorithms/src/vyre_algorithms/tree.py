@@ -47,6 +47,8 @@ COLUMNS = 64
 """Sequences of a workgroup, where they lie side by side or are short."""
 SIDE_BY_SIDE = 16
 """Sequences that must lie side by side to be read where they are; fewer are moved to be rows."""
+FEW = 1 << 14
+"""Elements of an array up to which that takes longer than to read fewer sequences side by side."""
 SHORT = 32
 """Elements of a sequence, at most, that one invocation holds in variables."""
 

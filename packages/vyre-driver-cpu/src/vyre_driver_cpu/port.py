@@ -29,7 +29,7 @@ from vyre_driver_cpu.order import Order, Work
 from vyre_driver_cpu.probe import CALLER, THREADS, profile
 from vyre_driver_cpu.recording import FILLED_AT_ONCE, Recording
 from vyre_driver_cpu.report import vector_reports
-from vyre_driver_cpu.runtime import PoolJobs, native, pool
+from vyre_driver_cpu.runtime import PoolJobs, native, pool, thread_count
 from vyre_driver_cpu.spelling import spellings_of
 from vyre_foundation.cached import cached_property
 
@@ -209,7 +209,8 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
         if longest <= LONGEST_BLOCKING:
             return run
         asked = partial(self.wait_limit.seconds, 0.0)
-        launch = CallerLaunch(module.addresses[kernel], arguments, asked, ends_here=module.queue == CALLER)
+        ends_here = module.queue == CALLER or thread_count() == 1  # to hand over to one thread saves nothing
+        launch = CallerLaunch(module.addresses[kernel], arguments, asked, ends_here=ends_here)
 
         def begin(values: Sequence[Any]) -> None:
             run(values, launch.begin)

@@ -1,5 +1,6 @@
 """Arrays by name: every import path, every refusal."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,13 +9,14 @@ import numpy as np
 import pytest
 
 from vyre_driver.backend.dlpack import export_dlpack, from_dlpack
-from vyre_driver.backend.typed import array_bytes
+from vyre_driver.backend.typed import array_bytes, number_bytes
 from vyre_driver.errors import InvalidInput, InvalidLaunch
 from vyre_driver.plan.launch import LaunchPlan
 from vyre_driver.testing.mock import MockBackend
 from vyre_foundation.build import program
 from vyre_foundation.dtype import DTYPES, DType, bf16, f32, f64, u32
 from vyre_foundation.ir.buffer import LengthOf
+from vyre_foundation.ir.expr import literal
 from vyre_foundation.ir.program import Program
 
 
@@ -268,3 +270,12 @@ def test_outputs_have_the_shape_of_the_array_that_they_are_declared_like() -> No
         "state": (1, 4, 1), "same": (2, 3), "again": (2, 3), "scaled": (12,), "other_count": (6,), "like_other": (3, 2),
         "part": (2,),
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [f32, f64], ids=str)
+@pytest.mark.parametrize("value", [0.1, -0.0, 1e-310, -3.4028235677973366e38, 3.4e39, math.inf, math.nan, 3, True])
+def test_numbers_are_rounded_as_literals_are(dtype: DType, value: float) -> None:
+    with program("scaled") as p:
+        p.uniform("x", dtype, 1)
+    buffer = p.build().buffer("x")
+    assert number_bytes(buffer, value).tobytes() == literal(dtype, value).bits.to_bytes(dtype.size, "little")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -14,6 +15,7 @@ from vyre_driver.backend.dlpack import from_dlpack
 from vyre_driver.backend.resources import ResidentArray
 from vyre_driver.errors import InvalidInput, InvalidLaunch
 from vyre_foundation.build.arguments import number, shown_type
+from vyre_foundation.dtype import f32, f64
 from vyre_foundation.errors import LiteralOutOfRange
 from vyre_foundation.ir.buffer import Buffer, LengthOf, Memory
 from vyre_foundation.ir.expr import literal
@@ -122,8 +124,18 @@ def _is_number(buffer: Buffer) -> bool:
     return buffer.memory is Memory.UNIFORM and buffer.count == 1
 
 
+_PACKED = {f32: struct.Struct("<f").pack, f64: struct.Struct("<d").pack}
+"""What rounds most numbers of Python without the expression of a literal."""
+
+
 def number_bytes(buffer: Buffer, value: bool | int | float) -> Array:
     """The bytes of one element of `buffer`; `InvalidInput` for a number that its type does not hold."""
+    pack = _PACKED.get(buffer.dtype)
+    if pack is not None and type(value) is float and value == value:
+        try:
+            return np.frombuffer(pack(value), np.uint8)
+        except OverflowError:  # it is rounded to an infinity
+            pass
     try:
         bits = literal(buffer.dtype, value).bits
     except LiteralOutOfRange as error:

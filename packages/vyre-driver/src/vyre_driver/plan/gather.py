@@ -90,7 +90,7 @@ def _move(size: int, start: int, shape: tuple[int, ...], strides: tuple[int, ...
     return ViewCopy(made, layout, DispatchConfig(grid_override=grid))
 
 
-def _joined(shape: Sequence[int], strides: Sequence[int]) -> list[ViewAxis[int]]:
+def _joined(shape: tuple[int, ...], strides: tuple[int, ...]) -> list[ViewAxis[int]]:
     """The axes of a view, without those of one element; two that one stride leads through are one."""
     found: list[ViewAxis[int]] = []
     for axis in map(ViewAxis, shape, strides, contiguous_strides(shape)):

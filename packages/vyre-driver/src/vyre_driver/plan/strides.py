@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from vyre_driver.errors import InvalidInput
 
 
-def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
+@lru_cache(maxsize=1024)
+def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     """The strides of an array whose last axis is contiguous."""
-    if len(shape) == 1:
-        return (1,)
     strides, step = [], 1
     for length in reversed(shape):
         strides.append(step)
@@ -27,8 +27,12 @@ def reshaped(size: int, given: Sequence[int | Sequence[int]]) -> tuple[int, ...]
     Raises:
         InvalidInput: Their product is not `size`.
     """
-    if len(given) == 1 and type(given[0]) is int and given[0] in (-1, size):  # the usual call
-        return (size,)
+    if len(given) == 1:  # the usual calls
+        (whole,) = given
+        if type(whole) is int and whole in (-1, size):
+            return (size,)
+        if type(whole) is tuple and {*map(type, whole)} == {int} and math.prod(whole) == size and min(whole) > 0:
+            return whole
     lengths = _integers("shape", given)
     if lengths.count(-1) == 1:
         known = -math.prod(lengths)
