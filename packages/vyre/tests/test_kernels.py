@@ -770,3 +770,36 @@ def with_a_list_of_its_own(x: vy.Array[vy.i32, "n"]) -> vy.Array[vy.i32, "n"]:
 
 def test_a_function_that_is_called_in_a_branch_changes_a_list_of_its_own() -> None:
     assert with_a_list_of_its_own(np.int32([1, 3])).tolist() == [0, 18]
+
+
+@vy.kernel
+def powers(x: vy.Array[vy.f32, "n"], y: vy.Array[vy.f32, "n"]) -> tuple[vy.Array[vy.f32, "n"], vy.Array[vy.f32, "n"]]:
+    i = vy.index()
+    power = x[i] ** y[i]
+    return power, vy.pow(vy.abs(power) + 0.5, y[i]) + vy.atan2(x[i], y[i])
+
+
+@vy.kernel
+def powers_of_images(
+    x: vy.Array[vy.f32, "l", "m", "n"], y: vy.Array[vy.f32, "l", "m", "n"]
+) -> tuple[vy.Array[vy.f32, "l", "m", "n"], vy.Array[vy.f32, "l", "m", "n"]]:
+    k, i, j = vy.index()
+    power = x[k, i, j] ** y[k, i, j]
+    return power, vy.pow(vy.abs(power) + 0.5, y[k, i, j]) + vy.atan2(x[k, i, j], y[k, i, j])
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1), (3, 17, 33), (300, 5, 41), (1, 600, 601)])
+def test_functions_with_rare_cases_have_the_same_bits_over_several_axes(shape: tuple[int, ...]) -> None:
+    random, size = np.random.default_rng(5), int(np.prod(shape))
+    x, y = random.uniform(0.1, 10, size).astype(np.float32), random.uniform(-8, 8, size).astype(np.float32)
+    special = np.float32([0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 2, 0.5, 3, -3, 1e-40, 3e38])
+    for values in (x, y):
+        values[::7] = random.choice(special, values[::7].size)
+    wanted, found = powers(x, y), powers_of_images(x.reshape(shape), y.reshape(shape))
+    assert [part.tobytes() for part in found] == [part.tobytes() for part in wanted]
+
+
+@pytest.mark.skipif("cpu" not in BACKENDS, reason="the backend is not installed")
+@pytest.mark.parametrize("kernel", [powers, powers_of_images])
+def test_functions_with_rare_cases_are_vectors_on_cpus(kernel: vy.KernelFunction) -> None:
+    assert " x double>" in kernel.source("cpu")

@@ -81,7 +81,7 @@ def _branches(stmt: Stmt, fresh: Fresh) -> Stmt | Body:
             return node
         condition, call, usual = node.args
         is_rare = bound("is_rare", condition)
-        operands = [bound("operand", arg) if _may_change(arg) else arg for arg in call.args]
+        operands = [bound("operand", arg) if may_change(arg) else arg for arg in call.args]
         result = Local(fresh("rare"), node.dtype)
         before.append(Var(result.name, usual))
         taken = Region(RARELY, (Assign(result.name, call.rebuild(tuple(operands))),))
@@ -93,6 +93,6 @@ def _branches(stmt: Stmt, fresh: Fresh) -> Stmt | Body:
     return (*before, changed) if before else stmt
 
 
-def _may_change(value: Expr) -> bool:
+def may_change(value: Expr) -> bool:
     """Whether memory that the program writes is read, which may change before the branch."""
     return any(isinstance(n, Load) and n.buffer.access is not Access.READ for n in postorder((value,)))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from vyre_driver.legalization.lowered import RARELY
 from vyre_driver.legalization.rare import as_selections, is_rare_branch
+from vyre_driver.vectorization.workgroups.guarded import outside_of_guards
 from vyre_driver.vectorization.workgroups.lanes import Limit, split_guard
 from vyre_driver.vectorization.workgroups.lockstep import can_mask, masked
 from vyre_driver.vectorization.workgroups.values import FAR, GroupValues, Strides
@@ -122,7 +123,7 @@ def structure(
     """
     lets = {s.name: s.value for s in statements(body) if isinstance(s, Let)}
     builder = _Structure(Strides(statements(body)), lets, fresh, has_masks=has_masks, masks_memory=masks_memory)
-    return builder.nodes(flattened(body), in_loop=False, barrier_later=False), builder.group
+    return builder.nodes(outside_of_guards(flattened(body), fresh), in_loop=False, barrier_later=False), builder.group
 
 
 def flattened(body: Body) -> Body:
