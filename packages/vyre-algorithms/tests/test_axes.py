@@ -21,6 +21,17 @@ AXES = [(shape, axis) for shape in SHAPES for axis in range(-len(shape), len(sha
 along_each_axis = pytest.mark.parametrize(("shape", "axis"), AXES, ids=str)
 
 
+@along_each_axis
+@pytest.mark.parametrize("inner", [1, 70])
+def test_floats_are_added_in_the_order_of_the_indices(backend, shape, axis, inner):
+    x, indices = data("f4", (*shape, inner)), data("i4", (2, 9), seed=3) % shape[axis]
+    axis = axis if axis >= 0 else axis - 1
+    values = data("f4", np.take(x, indices, axis).shape, seed=5)
+    wanted = x.copy()
+    np.add.at(wanted, (*along(axis % x.ndim), indices), values)
+    same(va.scatter(x, indices, values, "add", axis=axis, backend=backend), wanted)
+
+
 def along(axis):
     """What selects places of an axis."""
     return (slice(None),) * axis

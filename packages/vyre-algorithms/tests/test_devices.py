@@ -71,6 +71,7 @@ CASES = {
     "histogram": (lambda x: va.histogram(x, 30, (-1.0, 1.0))[0], [floats]),
     "gather": (lambda x, i: va.gather(x, i), [floats, places]),
     "scatter": (lambda x, i, v: va.scatter(x, i, v), [floats, places - SIZE, floats[::-1]]),
+    "scatter that adds floats": (lambda x, i, v: va.scatter(x, i, v, "add"), [floats, places // 9, floats[::-1]]),
     "gather from rows": (lambda x, i: va.gather(x, i, 1), [signed, places[:8] % 100]),
     "scatter to rows": (lambda x, i, v: va.scatter(x, i, v, axis=1), [signed, places[:100] % 100, signed[::-1]]),
     "matmul": (lambda a, b: va.matmul(a, b), [signed, signed.T]),

@@ -186,6 +186,11 @@ def test_scatter(backend):
         wanted = x.copy()
         function.at(wanted, indices, values)
         same(va.scatter(x, indices, values, name, backend=backend), wanted)
+    for dtype in ("f2", "f4", "f8"):  # the order of the additions is that of the indices
+        fractions, floats = (x % 1000 / 3).astype(dtype), (values % 1000 / 7).astype(dtype)
+        wanted = fractions.copy()
+        np.add.at(wanted, indices, floats)
+        same(va.scatter(fractions, indices, floats, "add", backend=backend), wanted)
     same(va.scatter(x / 3, indices, values / 3, backend=backend), va.scatter(x, indices, values) / 3)
     same(va.scatter(x, indices[:0], values[:0]), x)
 
@@ -224,9 +229,9 @@ def test_scatter(backend):
         (lambda x: va.gather(x[0], np.array([0])), "expected an array with an axis"),
         (lambda x: va.scatter(x, np.array([1]), x), r"got one of f32 \(3,\), expected an array of f32 \(1,\)"),
         (lambda x: va.scatter(x, np.array([1]), x[:1], "mul"), "expected one of set, add"),
-        (lambda x: va.scatter(x, np.array([1]), x[:1], "add"), "Fix: use bincount with the values as weights, or sort"),
+        (lambda x: va.scatter(np.int8([1]), np.array([0]), np.int8([1]), "add"), "64 bits, or floats. Fix: convert it"),
         (lambda x: va.scatter(x, np.array([1]), x[:1], "max"), "Fix: sort pairs of indices and values"),
-        (lambda x: va.scatter(x, np.array([1]), x[:1], "add"), "use segmented_reduce"),
+        (lambda x: va.scatter(x, np.array([1]), x[:1], "min"), "use segmented_reduce"),
     ],
 )
 def test_refusals(call, message):

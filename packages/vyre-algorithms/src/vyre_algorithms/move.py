@@ -97,7 +97,8 @@ def scatter(
         indices: An array of integers; negative ones count from the end.
         values: An array of the type of `x` in the shape that `gather` gives for these indices.
         operation: "set" puts the value there, of several for one index the last; "add", "min" and "max" combine all of
-            them with what is there, for integers of 32 or 64 bits.
+            them with what is there, for integers of 32 or 64 bits. "add" takes floats, too: they are added one after
+            the other in the order of the indices, and each sum is rounded.
         axis: The axis that the indices are of.
         backend: As for `vyre.run`.
 
@@ -117,17 +118,21 @@ def scatter(
     if operation not in ("set", "add", "min", "max"):
         needed = "one of set, add, min, max"
         raise InvalidInput("operation", needed=needed, got=repr(operation), fix="pass the name of an operation")
-    if operation != "set" and dtype not in (u32, i32, u64, i64):
+    in_order = operation == "add" and dtype.is_float
+    if operation != "set" and not in_order and dtype not in (u32, i32, u64, i64):
         needed, fix = "integers of 32 or 64 bits", "sort pairs of indices and values, and use segmented_reduce"
         if operation == "add":
-            fix = f"use bincount with the values as weights, or {fix}"
+            needed, fix = f"{needed}, or floats", "convert it with .astype(…)"
         raise InvalidInput("x", needed=needed, got=f"an array of {dtype}", fix=fix)
     places = contiguous(places_of(wanted, array.shape[which], backend)).reshape(-1)
     if not given.size:
         return array.copy()
     outer, inner = math.prod(array.shape[:which]), math.prod(array.shape[which + 1 :])
     flat, given = contiguous(array).reshape(-1), contiguous(given).reshape(-1)
-    if operation != "set":
+    if in_order:
+        arrays = {"x": flat, "indices": places, "values": given, "shape": words(array.shape[which], inner)}
+        found = launch(_add_in_order(dtype), arrays, outer * -(-inner // GROUP), backend)["x"]
+    elif operation != "set":
         arrays = {"x": flat, "indices": places, "values": given}
         found = launch(_combine(dtype, operation, outer, inner), arrays, -(-given.size // GROUP), backend)["x"]
     else:
@@ -324,6 +329,21 @@ def _combine(dtype: DType, operation: str, outer: int, inner: int) -> Program:
         i = p.global_id(0)
         with p.if_(i < values.length):
             getattr(x, f"atomic_{operation}")(_place(i, x, indices, outer, inner), values[i])
+    return p.build()
+
+
+@lru_cache(maxsize=8)
+def _add_in_order(dtype: DType) -> Program:
+    """Sums that depend on the order: an invocation has all elements of one place behind the axis."""
+    with program("scatter_add_in_order", GROUP) as p:
+        x, indices, values = p.read_write("x", dtype), p.read("indices", u32), p.read("values", dtype)
+        shape = p.uniform("shape", u32, 2)
+        length, inner = p.let(shape[0]), p.let(shape[1])
+        tiles = p.let((inner + (GROUP - 1)) // GROUP)
+        outer, column = p.let(p.workgroup_id(0) // tiles), p.let(p.workgroup_id(0) % tiles * GROUP + p.local_id(0))
+        with p.if_(column < inner), p.range(0, indices.length) as k:
+            at = p.let((outer * length + indices[k]) * inner + column)
+            x[at] = x[at] + values[(outer * indices.length + k) * inner + column]
     return p.build()
 
 
