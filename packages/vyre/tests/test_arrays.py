@@ -182,6 +182,30 @@ def test_a_part_is_replaced_by_a_row_that_is_repeated(backend: vy.VyreBackend) -
             assert array.numpy().tolist() == host.tolist()
 
 
+@pytest.mark.parametrize(
+    ("name", "fix"),
+    [
+        ("mean", r"use \.numpy\(\)\.mean, or vyre\.mean\(a\)"),
+        ("ravel", r"use \.numpy\(\)\.ravel, or a\.reshape\(-1\)"),
+        ("fill", r"use \.numpy\(\)\.fill, or a\[\.\.\.\] = value"),
+        ("trace", r"use \.numpy\(\)\.trace, or a function such as vyre\.sum"),
+    ],
+)
+def test_a_method_of_numpy_s_arrays_that_is_missing_has_a_remedy(name: str, fix: str) -> None:
+    with pytest.raises(AttributeError, match=rf"'DeviceArray' object has no attribute '{name}'\. Fix: {fix}$"):
+        getattr(vy.zeros(4, vy.f32, backend="reference"), name)
+
+
+def test_a_remedy_names_functions_of_the_front_door() -> None:
+    array = vy.zeros(4, vy.f32, backend="reference")
+    for name in set(dir(np.ndarray)) - set(dir(array)):
+        if not name.startswith("_"):
+            with pytest.raises(AttributeError) as error:
+                getattr(array, name)
+            is_named = f"or vyre.{name}(a)" in str(error.value)
+            assert is_named == (name in vy.__all__ and name not in ("round", "transpose")), name
+
+
 def test_what_numpy_s_arrays_have_too(backend: vy.VyreBackend) -> None:
     host = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     array = vy.array(host, backend=backend)
@@ -472,7 +496,7 @@ def test_misuse_of_an_array_says_what_to_do() -> None:
         (lambda: array + array, r"no arithmetic\. Fix: write a kernel"),
         (lambda: 2 * array, "no arithmetic"),
         (lambda: -array, "no arithmetic"),
-        (lambda: array.sum(), r"no attribute 'sum'\. Fix: use \.numpy\(\)\.sum, or a function such as vyre\.sum$"),
+        (lambda: array.sum(), r"no attribute 'sum'\. Fix: use \.numpy\(\)\.sum, or vyre\.sum\(a\)$"),
         (lambda: array.total, "no attribute 'total'$"),
         (lambda: array.item(), "6 elements.*Fix: index the element"),
         (lambda: array[2], "out of bounds for axis 0 of length 2. Fix: use an index from -2 to 1"),

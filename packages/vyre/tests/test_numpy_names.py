@@ -12,7 +12,7 @@ import pytest
 
 import vyre as vy
 import vyre_algorithms
-from vyre_algorithms.numpy_names import ARRAYS, ELEMENTS, FUNCTIONS
+from vyre_algorithms.numpy_names import ARRAYS, ELEMENTS, FUNCTIONS, LEARNING
 
 
 def function(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
@@ -105,13 +105,39 @@ def test_what_is_said_of_arrays_is_what_numpy_computes(name: str) -> None:
         np.testing.assert_allclose(np.asarray(found), eval(NUMPY[name], dict(GIVEN)), rtol=1e-6, err_msg=name)
 
 
+def test_what_is_said_of_functions_for_learning_is_what_they_compute(tmp_path: Path) -> None:
+    x = GIVEN["x"] - np.float32(0.5)
+    slope, e = np.float32(0.25), np.exp(-x.astype(np.float64))
+    wanted = {
+        "gelu": 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x.astype(np.float64) ** 3))),
+        "leaky_relu": np.where(x < 0, slope * x, x),
+        "relu": np.maximum(x, 0),
+        "sigmoid": 1 / (1 + e),
+        "silu": x / (1 + e),
+        "softplus": np.log(1 + 1 / e),
+        "swish": x / (1 + e),
+    }
+    codes = {name: found[1] for name in LEARNING if (found := re.fullmatch(r"write (.*) in a kernel", LEARNING[name]))}
+    assert codes.keys() == wanted.keys()
+    source = "".join(kernel_of(name, code.replace("slope", "low"), "f32")[0] for name, code in codes.items())
+    module = module_of(tmp_path, source)
+    for name, expected in wanted.items():
+        found = getattr(module, name).on("reference")(*[x, slope] if name == "leaky_relu" else [x])
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7, err_msg=name)
+    same = {"embedding": "numpy.take(x, indices)", "index_add": "x + w[numpy.argsort(indices)]"}
+    for name, written in same.items():
+        found = eval(LEARNING[name].removeprefix("write "), dict(GIVEN))
+        np.testing.assert_array_equal(found, eval(written, dict(GIVEN)), err_msg=name)
+
+
 def test_what_numpy_computes_is_known_of_all() -> None:
     assert NUMPY.keys() | OTHERS == ARRAYS.keys()
     assert not NUMPY.keys() & OTHERS
 
 
 def test_names_that_are_here_have_no_remedy() -> None:
-    assert [name for name in {*ELEMENTS, *ARRAYS} if name in {*vy.__all__, *vyre_algorithms.__all__}] == []
+    assert not {*ELEMENTS, *ARRAYS} & LEARNING.keys()
+    assert [name for name in {*ELEMENTS, *ARRAYS, *LEARNING} if name in {*vy.__all__, *vyre_algorithms.__all__}] == []
     assert [name for name in FUNCTIONS.values() if not callable(getattr(vy, name))] == []
     assert {"where": "select", "maximum": "max", "isnan": "is_nan"}.items() <= FUNCTIONS.items()
 
@@ -127,6 +153,7 @@ def test_names_that_are_here_have_no_remedy() -> None:
         ("pi", r"use numpy\.pi"),
         ("float32", r"use vyre\.f32"),
         ("bool", r"use vyre\.bool_"),
+        ("softmax", r"call vyre\.max and vyre\.sum with axis=-1 for the rows"),
         ("topk", r"use vyre(_algorithms)?\.top_k"),
         ("zzzzz", r"choose one of the names in dir\(vyre(_algorithms)?\)"),
     ],

@@ -1,4 +1,7 @@
-"""What functions of NumPy are called here, for those who look for them: the remedies of errors about missing names."""
+"""What functions of NumPy are called here, for those who look for them: the remedies of errors about missing names.
+
+Some of libraries for machine learning are among them.
+"""
 
 from __future__ import annotations
 
@@ -63,6 +66,28 @@ ARRAYS: Mapping[str, str] = {
     "vecdot": "vyre.dot(x, y)", "vectorize": "vyre.kernel(function)", "zeros_like": "vyre.zeros(x.shape, x.dtype)",
 }
 """Functions of arrays: what gives their result, or the nearest that there is."""
+LEARNING: Mapping[str, str] = {
+    **dict.fromkeys(("bernoulli", "dropout"), "compare vyre.uniform(key, x.shape) with the rate in a kernel"),
+    "gelu": "write 0.5 * x[i] * (1.0 + vyre.tanh(0.79788456 * (x[i] + 0.044715 * x[i] * x[i] * x[i]))) in a kernel",
+    "leaky_relu": "write vyre.select(x[i] < 0.0, slope * x[i], x[i]) in a kernel",
+    "one_hot": "write vyre.select(n[i] == j, vyre.f32(1), 0.0) in a kernel, where i, j = vyre.index()",
+    "relu": "write vyre.max(x[i], 0.0) in a kernel", "sigmoid": "write 1.0 / (1.0 + vyre.exp(-x[i])) in a kernel",
+    **dict.fromkeys(("silu", "swish"), "write x[i] / (1.0 + vyre.exp(-x[i])) in a kernel"),
+    "softplus": "write vyre.log1p(vyre.exp(x[i])) in a kernel",
+    **dict.fromkeys(("cross_entropy", "log_softmax", "logsumexp", "nll_loss", "softmax"),
+        "call vyre.max and vyre.sum with axis=-1 for the rows, and kernels with vyre.exp and vyre.log for elements"),
+    **dict.fromkeys(("batch_norm", "layer_norm", "rms_norm"),
+        "call vyre.mean and vyre.var with axis=-1 for the rows, and a kernel with vyre.sqrt for the elements"),
+    **dict.fromkeys(("categorical", "multinomial"),
+        "add -vyre.log(-vyre.log(u)) of u = vyre.uniform(key, x.shape) to logits in a kernel, and call vyre.argmax"),
+    **dict.fromkeys(("bmm", "linear", "mm"), "write vyre.matmul(x, m)"),
+    **dict.fromkeys(("conv1d", "conv2d", "conv3d"), "write vyre.correlate(x, w)"),
+    **dict.fromkeys(("embedding", "index_select"), "write vyre.gather(x, indices)"),
+    **dict.fromkeys(("index_add", "scatter_add", "segment_sum"), "write vyre.scatter(x, indices, w, 'add')"),
+    **dict.fromkeys(("manual_seed", "seed"), "pass a key, which is a number, to vyre.uniform(key, shape)"),
+    **dict.fromkeys(("backward", "grad", "value_and_grad"), "write the gradient as kernels and functions of arrays"),
+}
+"""What to do instead of functions of libraries for machine learning."""
 # fmt: on
 FUNCTIONS: Mapping[str, str] = {
     name: found[1] for name, code in ELEMENTS.items() if (found := re.fullmatch(r"vyre\.(\w+)\([^()]*\)", code))
@@ -83,6 +108,8 @@ def _remedy(module: str, name: str, names: Iterable[str]) -> str:
         return f"write {ELEMENTS[name]} in a kernel, where i = vyre.index()"
     if name in ARRAYS:
         return f"write {ARRAYS[name]}"
+    if name in LEARNING:
+        return LEARNING[name]
     if hasattr(operations, name) or hasattr(vyre_math, name):
         return f"write vyre.{name}(…) in a kernel"
     home = next((home for home in (np, np.linalg, np.fft) if name in home.__all__), None)

@@ -30,6 +30,23 @@ if TYPE_CHECKING:
 
 COPY = "copy it with .numpy(), or on the device with .copy()"
 """What to do where memory cannot be used in place."""
+_FUNCTIONS = frozenset(
+    "all any argmax argmin argsort cumprod cumsum dot max mean min partition prod searchsorted sort std sum var".split()
+)
+"""Methods of NumPy's arrays that are functions of the front door."""
+_INSTEAD = {
+    "clip": "a kernel with vyre.clamp",
+    "compress": "vyre.compact(a, mask)",
+    "fill": "a[...] = value",
+    "flatten": "a.copy().reshape(-1)",
+    "nonzero": "vyre.compact",
+    "ravel": "a.reshape(-1)",
+    "repeat": "a.broadcast_to(…)",
+    "round": "a kernel with vyre.round",
+    "squeeze": "a.reshape(…)",
+    "swapaxes": "a.transpose(…)",
+    "take": "vyre.gather(a, indices)",
+}
 NAMED_HOLDERS = 5
 """How many arrays the error of a full device names."""
 
@@ -179,9 +196,11 @@ class DeviceArray(WithoutOperators, ResidentArray):
     def __getattr__(self, name: str) -> Any:
         """The protocols of the library whose arrays have such memory, as ``__array_interface__`` of NumPy."""
         if not name.endswith("array_interface__"):
-            is_of_numpy = hasattr(np.ndarray, name) and not name.startswith("_")
-            fix = f". Fix: use .numpy().{name}, or a function such as vyre.sum" if is_of_numpy else ""
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{fix}", name=name, obj=self)
+            message = f"{type(self).__name__!r} object has no attribute {name!r}"
+            if hasattr(np.ndarray, name) and not name.startswith("_"):
+                instead = f"vyre.{name}(a)" if name in _FUNCTIONS else _INSTEAD.get(name, "a function such as vyre.sum")
+                message += f". Fix: use .numpy().{name}, or {instead}"
+            raise AttributeError(message, name=name, obj=self)
         found, on_host = None, is_on_host(self.backend)
         if on_host == (name == "__array_interface__") and not (on_host and self.dtype.numpy.kind == "V"):
             try:
