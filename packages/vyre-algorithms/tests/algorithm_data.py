@@ -18,6 +18,19 @@ TYPES = ["bool", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", ml_dtypes
 COMPILED = ["bool", "i1", "u8", ml_dtypes.bfloat16, "f8"]
 """Types of different code: a byte and its mask, narrow and wide integers, what is computed in f32, and the widest."""
 
+UFUNCS = {
+    "sum": np.add,
+    "prod": np.multiply,
+    "min": np.minimum,
+    "max": np.maximum,
+    "any": np.logical_or,
+    "all": np.logical_and,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}
+"""What an operation combines two elements with, in NumPy."""
+
 
 def data(dtype, shape, seed=1):
     random = np.random.default_rng(seed)

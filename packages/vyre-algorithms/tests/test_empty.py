@@ -29,6 +29,7 @@ NUMPY = {
     "mean": np.mean,
     "min": np.min,
     "prod": np.prod,
+    "reduce": np.sum,
     "rfft": np.fft.rfft,
     "scan": np.cumsum,
     "sort": np.sort,
@@ -69,7 +70,7 @@ def test_transforms(name, shape):
         check(name, np.zeros(shape, np.float32), {"axis": axis}, np.asarray)
 
 
-@pytest.mark.parametrize("name", ["all", "any", "max", "mean", "min", "prod", "std", "sum", "var"])
+@pytest.mark.parametrize("name", ["all", "any", "max", "mean", "min", "prod", "reduce", "std", "sum", "var"])
 @pytest.mark.parametrize("axis", [None, (), (0, 1), (1, 2), (0, 2), (0, 1, 2)], ids=str)
 def test_along_several_axes(name, axis, place):
     for shape in ((2, 0, 3), (0, 2, 3), (2, 3, 0)):

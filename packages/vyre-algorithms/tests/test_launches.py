@@ -23,6 +23,7 @@ DISPATCHES = {
     "var": (2, lambda on: va.var(floats, **on)),
     "std of rows": (2, lambda on: va.std(matrix, 1, **on)),
     "std of columns": (2, lambda on: va.std(matrix, 0, **on)),
+    "xor": (1, lambda on: va.reduce(words, "xor", **on)),
     "exact_sum": (1, lambda on: va.exact_sum(floats, **on)),
     "scan": (1, lambda on: va.scan(words, dtype=np.uint32, **on)),
     "sort": (1, lambda on: va.sort(words, **on)),

@@ -7,12 +7,12 @@ from fractions import Fraction
 import ml_dtypes
 import numpy as np
 import pytest
-from algorithm_data import data, same
+from algorithm_data import UFUNCS, data, same
 from hypothesis import given, settings, strategies as st
 
 import vyre_algorithms as va
 from vyre_algorithms import launches, scans, tree as tree_module
-from vyre_algorithms.monoids import reduction_of
+from vyre_algorithms.monoids import REDUCED, SCANNED, reduction_of
 from vyre_algorithms.tree import column_program
 from vyre_driver import backend_for
 from vyre_driver.arrays.make import array as array_on
@@ -143,6 +143,56 @@ def test_every_type(backend, each_type):
         same(va.argmax(x, 1, backend=backend), exact.argmax(1))
         same(va.any(x, 1, backend=backend), (x != 0).any(1))
         same(va.all(x, 1, backend=backend), (x != 0).all(1))
+
+
+def test_every_operation_has_its_twin_in_numpy():
+    assert UFUNCS.keys() == set(SCANNED)
+    assert set(REDUCED) - set(SCANNED) == {"argmin", "argmax"}
+
+
+@pytest.mark.parametrize("dtype", ["bool", "i1", "u4", "i8"])
+@pytest.mark.parametrize("operation", UFUNCS)
+def test_operations_by_name(backend, operation, dtype):
+    x, combine = data(dtype, (5, 9, 70)), UFUNCS[operation].reduce
+    wide = {"dtype": va.sum(x[:0]).dtype} if operation in ("sum", "prod") else {}
+    for axis in (None, 0, 2, (0, 1)):
+        for keepdims in (False, True):
+            wanted = combine(x, axis=axis, keepdims=keepdims, **wide)
+            same(va.reduce(x, operation, axis=axis, keepdims=keepdims, backend=backend), wanted)
+    rows, starts = x.reshape(45, 70), np.array([0, 1, 9, 40, 70])
+    wanted = UFUNCS[operation].reduceat(rows, starts[:-1], axis=1, **wide)
+    same(va.segmented_reduce(rows, starts, operation, backend=backend), wanted)
+
+
+@pytest.mark.parametrize("operation", [name for name in REDUCED if hasattr(va, name)])
+def test_a_name_gives_what_its_function_gives(operation):
+    x = data("f4", (5, 70))
+    for options in ({}, {"axis": 1}, {"axis": 0, "keepdims": True}, {"axis": 1, "out": np.empty(5, "i8")}):
+        call = getattr(va, operation)
+        if "out" in options:
+            options["out"] = np.empty_like(call(x, 1))
+        same(va.reduce(x, operation, **options), np.array(call(x, **options))[()])
+
+
+def test_bits_of_long_sequences(backend):
+    x = data("u4", 70_000) | np.uint32(1 << 7)
+    same(va.reduce(x, "xor", backend=backend), np.bitwise_xor.reduce(x))
+    same(va.reduce(x, "and", backend=backend), np.uint32(1 << 7))
+    columns = data("u2", (9000, 20))
+    same(va.reduce(columns, "xor", axis=0, backend=backend), np.bitwise_xor.reduce(columns, axis=0))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "i1", "i8", "u1", "u8"])
+@pytest.mark.parametrize("operation", ["and", "or", "xor"])
+def test_bits_of_no_elements(operation, dtype):
+    empty = np.zeros((0, 3), dtype)
+    combine = UFUNCS[operation].reduce
+    same(va.reduce(empty, operation), combine(empty.reshape(-1)))
+    same(va.reduce(empty, operation, axis=0), combine(empty, axis=0))
+    same(va.reduce(empty, operation, axis=1), combine(empty, axis=1))
+    segments = va.segmented_reduce(np.ones(2, dtype), np.array([0, 0, 2, 2]), operation)
+    same(segments[:1], combine(empty[:, :1], axis=0))
+    same(segments[2:], combine(empty[:, :1], axis=0))
 
 
 SIDE_BY_SIDE = [((3, 65, 17), (1,)), ((7, 9, 30), (0, 1)), ((1, 100), (0,)), ((2, 4097, 16), (1,))]
@@ -407,6 +457,13 @@ def test_no_axes_leave_every_element(backend, shape, keepdims):
         ),
         (lambda x: va.segmented_reduce(x[0], np.array([0, 2, 1, 3])), "got 2, and 1 after it, expected ascending"),
         (lambda x: va.segmented_reduce(x[0], np.array([0, 3]), "mean"), "expected one of sum, prod"),
+        (
+            lambda x: va.reduce(x, "mean"),
+            "argument 'operation': got 'mean', expected one of sum, prod, min, .*, argmax",
+        ),
+        (lambda x: va.reduce(x, "xor"), "argument 'x': got one of f32, expected an array of bools or integers"),
+        (lambda x: va.segmented_reduce(x, np.array([0, 3]), "or"), "expected an array of bools or integers"),
+        (lambda x: va.reduce(x > 0, "and", out=np.zeros(3)), r"got f64 \(3,\), expected an array of bool \(\)"),
     ],
 )
 def test_refusals(call, message):

@@ -41,6 +41,7 @@ CALLS = {
     "gather": (va.gather, FEW, INDICES),
     "transpose": (va.transpose, FEW.reshape(1, 4)),
     "sum": (lambda x: va.sum(x, axis=()), FEW),
+    "xor": (lambda x: va.reduce(x, "xor"), INDICES[:1]),
     "max": (va.max, FEW[:1]),
     "scan": (va.scan, FEW[:1]),
     "matmul": (va.matmul, ONE, ONE[:1]),

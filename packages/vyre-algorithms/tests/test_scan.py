@@ -5,7 +5,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
-from algorithm_data import data, same
+from algorithm_data import UFUNCS, data, same
 
 import vyre_algorithms as va
 from vyre_driver.errors import InvalidInput
@@ -70,6 +70,22 @@ def test_every_type(backend, each_type):
         same(va.cumsum(x, 1, backend=backend), wanted)
 
 
+@pytest.mark.parametrize("operation", ["and", "or", "xor"])
+def test_bits(backend, operation):
+    accumulate = UFUNCS[operation].accumulate
+    for dtype in ("bool", "i1", "u8"):
+        x = data(dtype, (3, 70))
+        same(va.scan(x, operation, backend=backend), accumulate(x, axis=1))
+        same(va.scan(x, operation, axis=0, backend=backend), accumulate(x, axis=0))
+        before = va.scan(x, operation, exclusive=True, backend=backend)
+        same(before[:, 1:], accumulate(x, axis=1)[:, :-1])
+        same(before[:, 0], np.full(3, UFUNCS[operation].reduce(x[0, :0]), dtype))
+    x, starts = data("u4", 10_000), np.array([0, 5, 64, 7000, 10_000])
+    same(va.scan(x, operation, backend=backend), accumulate(x))
+    wanted = np.concatenate([accumulate(part) for part in np.split(x, starts[1:-1])])
+    same(va.segmented_scan(x, starts, operation, backend=backend), wanted)
+
+
 def test_rows_longer_than_a_block(backend):
     x = data("i4", (3, 9000))
     same(va.cumsum(x, 1, backend=backend), x.cumsum(1))
@@ -107,6 +123,8 @@ def test_the_identity_is_what_changes_no_bit(backend):
     ("call", "message"),
     [
         (lambda x: va.scan(x, "mean"), "got 'mean', expected one of sum"),
+        (lambda x: va.scan(x, "argmin"), "got 'argmin', expected one of sum, prod, min, max, any, all, and, or, xor"),
+        (lambda x: va.scan(x, "xor"), "argument 'x': got one of f32, expected an array of bools or integers"),
         (lambda x: va.scan(x, axis=2), "an axis from -1 to 0"),
         (lambda x: va.segmented_scan(x, np.array([1, 3])), "ascending integers from 0 to 3"),
     ],

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from algorithm_data import TYPES, data, same
+from algorithm_data import TYPES, UFUNCS, data, same
 
 import vyre_algorithms as va
 from vyre_algorithms import count
+from vyre_algorithms.move import SCATTERED
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import f32
 
@@ -182,9 +183,9 @@ def test_scatter(backend):
     for index, value in zip(indices, values, strict=True):
         wanted[index] = value
     same(va.scatter(x, indices, values, backend=backend), wanted)
-    for name, function in (("add", np.add), ("min", np.minimum), ("max", np.maximum)):
+    for name in SCATTERED[1:]:
         wanted = x.copy()
-        function.at(wanted, indices, values)
+        UFUNCS["sum" if name == "add" else name].at(wanted, indices, values)
         same(va.scatter(x, indices, values, name, backend=backend), wanted)
     for dtype in ("f2", "f4", "f8"):  # the order of the additions is that of the indices
         fractions, floats = (x % 1000 / 3).astype(dtype), (values % 1000 / 7).astype(dtype)

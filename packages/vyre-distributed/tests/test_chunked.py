@@ -13,6 +13,7 @@ from distributed import Client
 
 import vyre_algorithms
 import vyre_distributed as vd
+from vyre_algorithms.monoids import SCANNED
 from vyre_algorithms.tree import BLOCK
 from vyre_distributed import chunked, mapped
 from vyre_driver.errors import InvalidInput, InvalidLaunch
@@ -149,12 +150,20 @@ def test_sums_of_many_levels(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_other_reductions() -> None:
     x = RANDOM.integers(-50, 50, (40, 300)).astype(np.int32)
     chunked = da.from_array(x, chunks=(11, 70))
-    for name in ("min", "max", "any", "all", "prod"):
-        expected = getattr(vyre_algorithms, name)(x, backend="cpu")
-        assert getattr(vd, name)(chunked).compute() == expected
-        rows = getattr(vd, name)(chunked, axis=1).compute()
-        assert np.array_equal(rows, getattr(vyre_algorithms, name)(x, axis=1, backend="cpu"))
+    for name in SCANNED:
+        expected = vyre_algorithms.reduce(x, name, backend="cpu")
+        assert vd.reduce(chunked, name).compute() == expected
+        rows = vd.reduce(chunked, name, axis=1).compute()
+        assert np.array_equal(rows, vyre_algorithms.reduce(x, name, axis=1, backend="cpu"))
+        if name not in ("and", "or", "xor"):
+            assert getattr(vd, name)(chunked).compute() == expected
     assert np.array_equal(vd.sum(chunked, axis=0).compute(), x.sum(axis=0))
+
+
+def test_reductions_of_nothing_have_the_type_that_is_asked_for() -> None:
+    for name, wanted in (("sum", np.float64(0)), ("prod", np.float64(1))):
+        found = vd.reduce(da.zeros(0, np.float32, chunks=1), name, dtype=np.float64).compute()
+        assert (found.dtype, found) == (wanted.dtype, wanted)
 
 
 def test_exact_sums_are_those_of_fsum() -> None:

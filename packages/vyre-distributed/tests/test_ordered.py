@@ -128,7 +128,8 @@ def test_greatest_elements(largest: bool, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize(
-    ("made", "operation", "exclusive"), [(floats, "sum", False), (wide, "prod", True), (bools, "any", False)]
+    ("made", "operation", "exclusive"),
+    [(floats, "sum", False), (wide, "prod", True), (bools, "any", False), (wide, "xor", True)],
 )
 def test_scans(made: Callable[[], Any], operation: str, exclusive: bool) -> None:
     x = made()

@@ -44,6 +44,7 @@ from .reduce import (
     mean as mean,
     min as min,
     prod as prod,
+    reduce as reduce,
     segmented_reduce as segmented_reduce,
     std as std,
     sum as sum,

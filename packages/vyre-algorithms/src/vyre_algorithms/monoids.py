@@ -7,11 +7,34 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from vyre_algorithms.arguments import array_of, as_dtype, type_of
+from vyre_algorithms.arguments import Array, array_of, as_dtype, of_kind, type_of
 from vyre_algorithms.tree import Reduction, State
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import DType, Value, constant, functions as f, select
 from vyre_foundation.dtype import bool_, f32, i64, u32, u64
+
+SCANNED = ("sum", "prod", "min", "max", "any", "all", "and", "or", "xor")
+"""The operations of scans."""
+REDUCED = (*SCANNED, "argmin", "argmax")
+"""Those of reductions."""
+
+
+def result_type(operation: str, array: Array, dtype: object, among: Sequence[str]) -> DType:
+    """The type of what an operation gives, which is one of `among`; `dtype` is that of sums and products, or None."""
+    if operation not in among:
+        needed = f"one of {', '.join(among)}"
+        raise InvalidInput("operation", needed=needed, got=repr(operation), fix="pass the name of an operation")
+    match operation:
+        case "sum" | "prod":
+            return sum_type(array, dtype)
+        case "any" | "all":
+            return bool_
+        case "argmin" | "argmax":
+            return i64
+        case "and" | "or" | "xor":
+            return of_kind(array, "biu", "bools or integers")
+        case _:
+            return type_of(array)
 
 
 def sum_type(x: object, dtype: object) -> DType:
@@ -28,8 +51,8 @@ def sum_type(x: object, dtype: object) -> DType:
 
 
 @lru_cache(maxsize=1024)
-def reduction_of(operation: str, dtype: DType, result: DType | None) -> Reduction:
-    """What is combined for an operation over elements of `dtype`."""
+def reduction_of(operation: str, dtype: DType, result: DType) -> Reduction:
+    """What is combined for an operation over elements of `dtype`, if it gives `result`."""
     if operation in ("argmin", "argmax"):
         return _extreme_index(operation, dtype)
     if operation in ("min", "max"):
@@ -37,7 +60,9 @@ def reduction_of(operation: str, dtype: DType, result: DType | None) -> Reductio
         return _simple(operation, dtype, dtype, _last_of(operation, dtype), first)
     if operation in ("any", "all"):
         return _simple(operation, dtype, bool_, operation == "all", f.and_ if operation == "all" else f.or_)
-    assert result is not None
+    if operation in ("and", "or", "xor"):
+        combine = {"and": f.and_, "or": f.or_, "xor": f.xor}[operation]
+        return _simple(operation, dtype, dtype, all_ones(dtype) if operation == "and" else 0, combine)
     state = f32 if result.is_float and result.bits == 16 else result
     if operation == "prod":
         return _simple(operation, dtype, state, 1, f.mul)
@@ -90,6 +115,11 @@ def _simple(
     cast = lambda values, _: (values[0] if state is dtype else values[0].cast(state),)
     one: State = (constant(state, identity),)
     return Reduction(operation, (dtype,), (state,), one, cast, lambda a, b: (combine(a[0], b[0]),))
+
+
+def all_ones(dtype: DType) -> int:
+    """The bool or the integer of which every bit is 1."""
+    return -1 if dtype.is_signed else dtype.highest
 
 
 def _last_of(operation: str, dtype: DType) -> float:

@@ -55,6 +55,8 @@ FEW = 4096
 """The most elements that `take_few` moves on the host."""
 PART, ROWS = 16384, 1024
 """Elements of wide rows, or narrow rows, that an invocation copies."""
+SCATTERED = ("set", "add", "min", "max", "and", "or", "xor")
+"""The operations of `scatter`."""
 NARROW = 16
 """Elements of a narrow row at most. A program states their number: compilers copy so few by a few instructions."""
 
@@ -96,9 +98,9 @@ def scatter(
         x: An array with one axis or more.
         indices: An array of integers; negative ones count from the end.
         values: An array of the type of `x` in the shape that `gather` gives for these indices.
-        operation: "set" puts the value there, of several for one index the last; "add", "min" and "max" combine all of
-            them with what is there, for integers of 32 or 64 bits. "add" takes floats, too: they are added one after
-            the other in the order of the indices, and each sum is rounded.
+        operation: "set" puts the value there, of several for one index the last; "add", "min", "max", "and", "or" and
+            "xor" combine all of them with what is there, for integers of 32 or 64 bits. "add" takes floats, too: they
+            are added one after the other in the order of the indices, and each sum is rounded.
         axis: The axis that the indices are of.
         backend: As for `vyre.run`.
 
@@ -115,8 +117,8 @@ def scatter(
     if other is not dtype or given.shape != shape:
         needed, got = f"an array of {dtype} {shape}", f"one of {other} {given.shape}"
         raise InvalidInput("values", needed=needed, got=got, fix="pass a value for each index")
-    if operation not in ("set", "add", "min", "max"):
-        needed = "one of set, add, min, max"
+    if operation not in SCATTERED:
+        needed = f"one of {', '.join(SCATTERED)}"
         raise InvalidInput("operation", needed=needed, got=repr(operation), fix="pass the name of an operation")
     in_order = operation == "add" and dtype.is_float
     if operation != "set" and not in_order and dtype not in (u32, i32, u64, i64):

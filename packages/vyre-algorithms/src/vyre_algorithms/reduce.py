@@ -1,4 +1,4 @@
-"""Reductions: sums, products, means, variances, extremes, tests and dot products, whole or along axes, and of segments.
+"""Reductions: sums, products, means, variances, extremes, tests, bits and dot products; along axes, and of segments.
 
 Elements are combined in the order of the fixed tree (`vyre_algorithms.tree`), which depends on the length of the
 sequence alone: not on the device, the backend or its workgroups. Along an axis each row is a sequence of its own; along
@@ -34,13 +34,47 @@ from vyre_algorithms.arguments import (
     vector,
 )
 from vyre_algorithms.launches import GROUP, beside, launch, mapped, zeros_beside
-from vyre_algorithms.monoids import reduction_of, squares_of, sum_type
+from vyre_algorithms.monoids import REDUCED, all_ones, reduction_of, result_type, squares_of
 from vyre_algorithms.move import offsets_in_rows, offsets_of
 from vyre_algorithms.segments import reduce_segments
 from vyre_algorithms.tree import FEW, SIDE_BY_SIDE, Mean, Quotient, Reduction, reduce_axis, reduce_sequence
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import DType, Program, Value, constant, program, select, u32
-from vyre_foundation.dtype import bool_, f32, f64, i64
+from vyre_foundation.dtype import f32, f64, i64
+
+
+def reduce(
+    x: object,
+    /,
+    operation: str = "sum",
+    *,
+    axis: Axes = None,
+    dtype: object = None,
+    keepdims: bool = False,
+    out: Array | None = None,
+    backend: Backend = None,
+) -> Array:
+    """Combine the elements by an operation that is named: `sum` and its like are functions of their own, too.
+
+    Args:
+        x: An array of any type; of bools or integers for "and", "or" and "xor", which combine bits.
+        operation: "sum", "prod", "min", "max", "any", "all", "and", "or", "xor", "argmin" or "argmax".
+        axis: As for `sum`.
+        dtype: As for `sum`, for sums and products.
+        keepdims: Whether the axes stay, with one element.
+        out: Where the result goes.
+        backend: As for `vyre.run`.
+
+    Returns:
+        What the function of that name gives, or for bits an array of the type of `x`. The "or" and the "xor" of no
+        elements have no bit that is 1, and the "and" has no bit that is 0.
+
+    Raises:
+        InvalidInput: There are no elements and so no least or greatest one, or an argument is of another kind.
+    """
+    array = array_of(x)
+    result = result_type(operation, array, dtype, REDUCED)
+    return _reduced(operation, array, axis, result, keepdims, out, backend)
 
 
 def sum(
@@ -70,7 +104,7 @@ def sum(
     Raises:
         InvalidInput: An argument is of another kind.
     """
-    return _reduced("sum", x, axis, sum_type(x, dtype), keepdims, out, backend)
+    return reduce(x, "sum", axis=axis, dtype=dtype, keepdims=keepdims, out=out, backend=backend)
 
 
 def mean(
@@ -92,12 +126,13 @@ def mean(
     Raises:
         InvalidInput: An argument is of another kind.
     """
-    return _reduced("mean", x, axis, _mean_type(x), keepdims, out, backend)
+    array = array_of(x)
+    return _reduced("mean", array, axis, _mean_type(array), keepdims, out, backend)
 
 
-def _mean_type(x: object) -> DType:
-    """The type of the means of the elements of `x`."""
-    own = type_of(array_of(x))
+def _mean_type(array: Array) -> DType:
+    """The type of the means of the elements."""
+    own = type_of(array)
     return own if own.is_float else f64
 
 
@@ -129,7 +164,8 @@ def var(
     Raises:
         InvalidInput: An argument is of another kind.
     """
-    return _reduced("var", x, axis, _mean_type(x), keepdims, out, backend, count(ddof, "ddof"))
+    array = array_of(x)
+    return _reduced("var", array, axis, _mean_type(array), keepdims, out, backend, count(ddof, "ddof"))
 
 
 def std(
@@ -158,7 +194,8 @@ def std(
     Raises:
         InvalidInput: An argument is of another kind.
     """
-    return _reduced("std", x, axis, _mean_type(x), keepdims, out, backend, count(ddof, "ddof"))
+    array = array_of(x)
+    return _reduced("std", array, axis, _mean_type(array), keepdims, out, backend, count(ddof, "ddof"))
 
 
 def prod(
@@ -187,7 +224,7 @@ def prod(
     Raises:
         InvalidInput: An argument is of another kind.
     """
-    return _reduced("prod", x, axis, sum_type(x, dtype), keepdims, out, backend)
+    return reduce(x, "prod", axis=axis, dtype=dtype, keepdims=keepdims, out=out, backend=backend)
 
 
 def min(
@@ -208,7 +245,7 @@ def min(
     Raises:
         InvalidInput: There are no elements, or an argument is of another kind.
     """
-    return _reduced("min", x, axis, None, keepdims, out, backend)
+    return reduce(x, "min", axis=axis, keepdims=keepdims, out=out, backend=backend)
 
 
 def max(
@@ -229,7 +266,7 @@ def max(
     Raises:
         InvalidInput: There are no elements, or an argument is of another kind.
     """
-    return _reduced("max", x, axis, None, keepdims, out, backend)
+    return reduce(x, "max", axis=axis, keepdims=keepdims, out=out, backend=backend)
 
 
 def any(
@@ -250,7 +287,7 @@ def any(
     Raises:
         InvalidInput: An argument is of another kind.
     """
-    return _reduced("any", x, axis, bool_, keepdims, out, backend)
+    return reduce(x, "any", axis=axis, keepdims=keepdims, out=out, backend=backend)
 
 
 def all(
@@ -271,7 +308,7 @@ def all(
     Raises:
         InvalidInput: An argument is of another kind.
     """
-    return _reduced("all", x, axis, bool_, keepdims, out, backend)
+    return reduce(x, "all", axis=axis, keepdims=keepdims, out=out, backend=backend)
 
 
 def argmin(
@@ -292,7 +329,7 @@ def argmin(
     Raises:
         InvalidInput: There are no elements, or an argument is of another kind.
     """
-    return _reduced("argmin", x, axis, None, keepdims, out, backend)
+    return reduce(x, "argmin", axis=axis, keepdims=keepdims, out=out, backend=backend)
 
 
 def argmax(
@@ -313,7 +350,7 @@ def argmax(
     Raises:
         InvalidInput: There are no elements, or an argument is of another kind.
     """
-    return _reduced("argmax", x, axis, None, keepdims, out, backend)
+    return reduce(x, "argmax", axis=axis, keepdims=keepdims, out=out, backend=backend)
 
 
 def dot(x: object, y: object, /, *, out: Array | None = None, backend: Backend = None) -> Array:
@@ -363,8 +400,7 @@ def segmented_reduce(
         starts: The index of the first element of each segment, and the length of the axis last: integers that ascend
             from 0. In a graph they may be a range; starts that do not ascend, and segments without elements where there
             must be one, are traps of the launch then.
-        operation: "sum", "prod", "min", "max", "any", "all", "argmin" or "argmax"; the last two give indices in the
-            segment.
+        operation: As for `reduce`; "argmin" and "argmax" give indices in the segment.
         axis: The axis that has the segments.
         dtype: As for `sum`, for sums and products.
         backend: As for `vyre.run`.
@@ -377,12 +413,7 @@ def segmented_reduce(
     """
     array = array_of(x)
     which = axis_of(axis, array.ndim)
-    if operation not in _OPERATIONS:
-        needed = f"one of {', '.join(_OPERATIONS)}"
-        raise InvalidInput("operation", needed=needed, got=repr(operation), fix="pass the name of an operation")
-    result: DType | None = bool_ if operation in ("any", "all") else None
-    if operation in ("sum", "prod"):
-        result = sum_type(array, dtype)
+    result = result_type(operation, array, dtype, REDUCED)
     rows = axis_last(array, which)
     *outer, length = rows.shape
     offsets = offsets_of(starts, length, backend)
@@ -393,26 +424,25 @@ def segmented_reduce(
 
 def _reduced(
     operation: str,
-    x: object,
+    array: Array,
     axis: Axes,
-    result: DType | None,
+    result: DType,
     keepdims: bool,
     out: Array | None,
     backend: Backend,
     ddof: int = 0,
 ) -> Array:
-    array = array_of(x)
     axes, whole = axes_of(axis, array.ndim), array.shape
     if out is not None:
         lengths = [1 if n in axes else size for n, size in enumerate(whole) if keepdims or n not in axes]
-        target(out, [array], _result_type(operation, array, result), tuple(lengths))
+        target(out, [array], result, tuple(lengths))
     if len(axes) == array.ndim:
         sequence = contiguous(array).reshape(-1)
         if sequence.size:
             passes, states = _passes(operation, type_of(array), result, sequence.size, ddof), list[Array]()
             for kind, mean in passes:
                 states = reduce_sequence(kind, [sequence, *states], backend, mean)
-            found = _finished(operation, states, array, result)
+            found = _finished(operation, states, result)
         else:
             found = _of_nothing(operation, array, result, 1)
         shape: tuple[int, ...] = ()
@@ -431,7 +461,7 @@ def _reduced(
 
 
 def _along(
-    operation: str, array: Array, axes: tuple[int, ...], result: DType | None, backend: Backend, ddof: int
+    operation: str, array: Array, axes: tuple[int, ...], result: DType, backend: Backend, ddof: int
 ) -> Array:
     """The results along some axes, which are read as they lie in memory if they follow each other there."""
     before, after = _around(array, axes)
@@ -443,7 +473,7 @@ def _along(
     outer, states = array.size // (length * inner), list[Array]()
     for kind, mean in _passes(operation, type_of(array), result, length, ddof):
         states = reduce_axis(kind, [flat, *states], outer, length, inner, backend, mean)
-    found = _finished(operation, states, array, result)
+    found = _finished(operation, states, result)
     if left == sorted(left):
         return found
     return contiguous(found.reshape([array.shape[n] for n in left]).transpose(*map(left.index, sorted(left))))
@@ -459,13 +489,10 @@ def _around(array: Array, axes: tuple[int, ...]) -> tuple[list[int], list[int]]:
 
 
 @lru_cache(maxsize=1024)
-def _passes(
-    operation: str, dtype: DType, result: DType | None, length: int, ddof: int
-) -> list[tuple[Reduction, Mean | None]]:
+def _passes(operation: str, dtype: DType, result: DType, length: int, ddof: int) -> list[tuple[Reduction, Mean | None]]:
     """What is combined, and what is made of the states in the end; a second pass gets the results of the first, too."""
     if operation not in _MEANS:
         return [(reduction_of(operation, dtype, result), None)]
-    assert result is not None
     state = f32 if result.bits == 16 else result
     added, number = reduction_of("sum", dtype, state), np.full(1, length, state.numpy)
     if operation == "mean":
@@ -475,7 +502,7 @@ def _passes(
     return [(added, Mean(Quotient(state), number)), (squares_of(dtype, state), squares)]
 
 
-def _of_segments(operation: str, array: Array, starts: Array, result: DType | None, backend: Backend) -> Array:
+def _of_segments(operation: str, array: Array, starts: Array, result: DType, backend: Backend) -> Array:
     number, longest = starts.size - 1, array.size
     has_empty = True
     if isinstance(starts, np.ndarray):
@@ -491,7 +518,7 @@ def _of_segments(operation: str, array: Array, starts: Array, result: DType | No
     states = reduce_segments(reduction_of(operation, type_of(array), result), [array], starts, longest, backend)
     if operation in ("argmin", "argmax"):
         states[1] = mapped(_behind, i64, [states[1], starts[:-1]], backend)
-    found = _finished(operation, states, array, result)
+    found = _finished(operation, states, result)
     if operation == "sum" and has_empty:  # the identity of floats is −0
         found = mapped(_or_zero, type_of(found), [found, starts[:-1], starts[1:]], backend)
     return found
@@ -515,36 +542,32 @@ def _or_zero(total: Value, first: Value, last: Value) -> Value:
     return select(first == last, constant(total.dtype, 0), total)
 
 
-_OPERATIONS = ("sum", "prod", "min", "max", "any", "all", "argmin", "argmax")
 _EXTREMES = ("min", "max", "argmin", "argmax")
 _MEANS = ("mean", "var", "std")
 
 
-def _of_no_elements(operation: str, array: Array, result: DType | None, number: int) -> Array:
+def _of_no_elements(operation: str, array: Array, result: DType, number: int) -> Array:
     """What a number of sequences without elements have; there may be none of them."""
     if number:
         return _of_nothing(operation, array, result, number)
-    return zeros_beside(array, (0,), _result_type(operation, array, result))
+    return zeros_beside(array, (0,), result)
 
 
-def _of_nothing(operation: str, array: Array, result: DType | None, number: int) -> Array:
+def _of_nothing(operation: str, array: Array, result: DType, number: int) -> Array:
     if operation in _EXTREMES:
         needed = f"at least one element for {operation}"
         raise InvalidInput("x", needed=needed, got="none", fix="leave empty arrays and segments out")
-    value = np.nan if operation in _MEANS else operation in ("prod", "all")
-    return beside(array, np.full(number, value, _result_type(operation, array, result).numpy))
+    value: float = operation in ("prod", "all")
+    if operation in _MEANS:
+        value = np.nan
+    elif operation == "and":
+        value = all_ones(result)
+    return beside(array, np.full(number, value, result.numpy))
 
 
 def _behind(index: Value, start: Value) -> Value:
     return (index - start).cast(i64)
 
 
-def _result_type(operation: str, array: Array, result: DType | None) -> DType:
-    if operation in ("argmin", "argmax"):
-        return i64
-    return type_of(array) if result is None else result
-
-
-def _finished(operation: str, states: Sequence[Array], array: Array, result: DType | None) -> Array:
-    chosen = states[1] if operation in ("argmin", "argmax") else states[0]
-    return converted(chosen, _result_type(operation, array, result))
+def _finished(operation: str, states: Sequence[Array], result: DType) -> Array:
+    return converted(states[1] if operation in ("argmin", "argmax") else states[0], result)

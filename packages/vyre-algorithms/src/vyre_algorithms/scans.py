@@ -43,7 +43,7 @@ from vyre_algorithms.launches import (
     words,
     zeros_beside,
 )
-from vyre_algorithms.monoids import reduction_of, segmented, sum_type
+from vyre_algorithms.monoids import SCANNED, reduction_of, result_type, segmented
 from vyre_algorithms.move import offsets_of
 from vyre_algorithms.tree import (
     COLUMNS,
@@ -55,10 +55,8 @@ from vyre_algorithms.tree import (
     groups_of,
     values_of,
 )
-from vyre_driver.errors import InvalidInput
 from vyre_foundation import (
     Array as Buffer,
-    DType,
     LengthOf,
     Program,
     ProgramBuilder,
@@ -93,11 +91,11 @@ def scan(
     """Combine, for each element, all elements up to it.
 
     Args:
-        x: An array of any type.
-        operation: "sum", "prod", "min", "max", "any" or "all".
+        x: An array of any type; of bools or integers for "and", "or" and "xor", which combine bits.
+        operation: "sum", "prod", "min", "max", "any", "all", "and", "or" or "xor".
         axis: The axis along which elements are combined.
         exclusive: Whether an element itself is left out; the first one gets the identity, which changes no bit: 0, of
-            sums of floats −0, or 1, the greatest or the least value of the type, False or True.
+            sums of floats −0, or 1, the greatest or the least value of the type, False or True, no bit or every bit.
         dtype: As for `sum`, for sums and products.
         out: Where the result goes.
         backend: As for `vyre.run`.
@@ -110,7 +108,7 @@ def scan(
     """
     array = array_of(x)
     which = axis_of(axis, array.ndim)
-    result = _result_type(array, operation, dtype)
+    result = result_type(operation, array, dtype, SCANNED)
     if out is not None:
         target(out, [array], result, array.shape)
     if not array.size:
@@ -159,7 +157,7 @@ def segmented_scan(
     rows = axis_last(array, which)
     *outer, length = rows.shape
     offsets = offsets_of(starts, length, backend)
-    result = _result_type(array, operation, dtype)
+    result = result_type(operation, array, dtype, SCANNED)
     if not array.size:
         return zeros_beside(array, array.shape, result)
     given = {"starts": offsets, "begins": zeros_beside(array, (length,), bool_)}
@@ -232,15 +230,6 @@ def _cumulative(
     if axis is None:
         array, axis = array.reshape(-1), 0
     return scan(array, operation, axis=axis, dtype=dtype, out=out, backend=backend)
-
-
-def _result_type(array: Array, operation: str, dtype: object) -> DType:
-    if operation in ("sum", "prod"):
-        return sum_type(array, dtype)
-    if operation not in ("min", "max", "any", "all"):
-        needed = "one of sum, prod, min, max, any, all"
-        raise InvalidInput("operation", needed=needed, got=repr(operation), fix="pass the name of an operation")
-    return type_of(array) if operation in ("min", "max") else bool_
 
 
 def scan_rows(

@@ -9,6 +9,7 @@ from .chunked import (
     max as max,
     min as min,
     prod as prod,
+    reduce as reduce,
     sum as sum,
 )
 from .files import from_npy as from_npy

@@ -17,15 +17,33 @@ import numpy as np
 import vyre_algorithms
 from vyre_algorithms.arguments import as_dtype, axis_of, type_of
 from vyre_algorithms.exact import CELLS, long_accumulator, rounded
-from vyre_algorithms.monoids import reduction_of, sum_type
+from vyre_algorithms.monoids import SCANNED, reduction_of, result_type
 from vyre_algorithms.tree import BLOCK, reduce_blocks, reduce_sequence
 from vyre_distributed.mapped import Array, in_one_chunk, require_sizes
 from vyre_distributed.worker import local_backend
 from vyre_driver.errors import InvalidInput
-from vyre_foundation.dtype import DType, bool_
+from vyre_foundation.dtype import DType
 
 LAST = 1 << 20
 """States of blocks that one task combines: whole blocks of them."""
+
+
+def reduce(x: da.Array, /, operation: str = "sum", *, axis: int | None = None, dtype: object = None) -> da.Array:
+    """Combine the elements by an operation that is named; the bytes do not depend on the chunks.
+
+    Args:
+        x: A chunked array, as for `vyre_algorithms.reduce`.
+        operation: As for `vyre_algorithms.scan`.
+        axis: An axis, or None for all elements as one sequence in row-major order.
+        dtype: As for `vyre_algorithms.sum`, for sums and products.
+
+    Returns:
+        An array without the axis: that of `vyre_algorithms.reduce`, byte by byte.
+
+    Raises:
+        InvalidInput: An argument is of another kind.
+    """
+    return _reduced(operation, x, axis, result_type(operation, empty(x), dtype, SCANNED))
 
 
 def sum(x: da.Array, /, axis: int | None = None, *, dtype: object = None) -> da.Array:
@@ -42,32 +60,32 @@ def sum(x: da.Array, /, axis: int | None = None, *, dtype: object = None) -> da.
     Raises:
         InvalidInput: An argument is of another kind.
     """
-    return _reduced("sum", x, axis, _sum_type(x, dtype))
+    return reduce(x, "sum", axis=axis, dtype=dtype)
 
 
 def prod(x: da.Array, /, axis: int | None = None, *, dtype: object = None) -> da.Array:
     """Multiply the elements in the order of the fixed tree; otherwise as `sum`."""
-    return _reduced("prod", x, axis, _sum_type(x, dtype))
+    return reduce(x, "prod", axis=axis, dtype=dtype)
 
 
 def min(x: da.Array, /, axis: int | None = None) -> da.Array:
     """Find the least element, as `vyre_algorithms.min` does; `axis` as for `sum`."""
-    return _reduced("min", x, axis, None)
+    return reduce(x, "min", axis=axis)
 
 
 def max(x: da.Array, /, axis: int | None = None) -> da.Array:
     """Find the greatest element, as `vyre_algorithms.max` does; `axis` as for `sum`."""
-    return _reduced("max", x, axis, None)
+    return reduce(x, "max", axis=axis)
 
 
 def any(x: da.Array, /, axis: int | None = None) -> da.Array:
     """Test whether an element is not 0; `axis` as for `sum`."""
-    return _reduced("any", x, axis, bool_)
+    return reduce(x, "any", axis=axis)
 
 
 def all(x: da.Array, /, axis: int | None = None) -> da.Array:
     """Test whether no element is 0; `axis` as for `sum`."""
-    return _reduced("all", x, axis, bool_)
+    return reduce(x, "all", axis=axis)
 
 
 def exact_sum(x: da.Array, /) -> da.Array:
@@ -135,10 +153,6 @@ def empty(x: object) -> Array:
     return np.empty(0, x.dtype)
 
 
-def _sum_type(x: da.Array, dtype: object) -> DType:
-    return sum_type(empty(x), dtype)
-
-
 def sequence(x: da.Array) -> da.Array:
     """All elements in row-major order, in chunks of whole blocks."""
     require_sizes(x)
@@ -148,9 +162,9 @@ def sequence(x: da.Array) -> da.Array:
     return chunks
 
 
-def _reduced(operation: str, x: da.Array, axis: int | None, result: DType | None) -> da.Array:
+def _reduced(operation: str, x: da.Array, axis: int | None, result: DType) -> da.Array:
     dtype = type_of(empty(x))
-    final = (dtype if result is None else result).numpy
+    final = result.numpy
     if axis is not None:
         which = axis_of(axis, x.ndim)
         rows = in_one_chunk(x, which)
@@ -160,9 +174,9 @@ def _reduced(operation: str, x: da.Array, axis: int | None, result: DType | None
         )  # fmt: skip
         return reduced
     if not x.size:
-        nothing: da.Array = da.from_array(np.asarray(getattr(vyre_algorithms, operation)(empty(x))))
+        nothing: da.Array = da.from_array(np.asarray(vyre_algorithms.reduce(empty(x), operation, dtype=final)))
         return nothing
-    kind = {"operation": operation, "given": dtype.numpy, "result": None if result is None else final}
+    kind = {"operation": operation, "given": dtype.numpy, "result": final}
     state = reduction_of(operation, dtype, result).state[0].numpy
     states, is_states = sequence(x), False
     while states.size > LAST or not is_states:
@@ -204,22 +218,22 @@ def _counts(x: da.Array, task: Any, bins: int, **options: Any) -> da.Array:
 
 
 def _blocks(chunk: Array, *, operation: str, given: Any, result: Any, of_states: bool) -> Array:
-    reduction = reduction_of(operation, as_dtype(given), None if result is None else as_dtype(result))
+    reduction = reduction_of(operation, as_dtype(given), as_dtype(result))
     (states,) = reduce_blocks(reduction.of_states if of_states else reduction, [vector(chunk)], local_backend())
     merged: Array = states
     return merged
 
 
 def _state(states: Array, *, operation: str, given: Any, result: Any, final: Any) -> Array:
-    reduction = reduction_of(operation, as_dtype(given), None if result is None else as_dtype(result))
+    reduction = reduction_of(operation, as_dtype(given), as_dtype(result))
     (found,) = reduce_sequence(reduction.of_states, [vector(states)], local_backend())
     whole: Array = found.astype(final).reshape(())
     return whole
 
 
 def _row(chunk: Array, *, operation: str, axis: int, result: Any) -> Array:
-    options = {"dtype": result} if operation in ("sum", "prod") else {}
-    return np.asarray(getattr(vyre_algorithms, operation)(chunk, axis=axis, backend=local_backend(), **options))
+    found = vyre_algorithms.reduce(chunk, operation, axis=axis, dtype=result, backend=local_backend())
+    return np.asarray(found)
 
 
 def _cells(chunk: Array) -> Array:

@@ -26,8 +26,8 @@ def scan(
     """Combine, for each element, all elements up to it; the bytes do not depend on the chunks.
 
     Args:
-        x: A chunked array of any type. Of several axes, `axis` is in one chunk while it is scanned.
-        operation: "sum", "prod", "min", "max", "any" or "all".
+        x: A chunked array, as for `vyre_algorithms.scan`. Of several axes, `axis` is in one chunk while it is scanned.
+        operation: As for `vyre_algorithms.scan`.
         axis: The axis along which elements are combined.
         exclusive: Whether an element itself is left out, as for `vyre_algorithms.scan`.
         dtype: As for `vyre_algorithms.scan`.
@@ -107,9 +107,8 @@ def _reduction(kind: dict[str, Any], is_of_states: bool) -> Reduction:
 
 
 def _scanned_rows(chunk: Array, *, operation: str, exclusive: bool, result: Any, axis: int) -> Array:
-    options = {"dtype": result} if operation in ("sum", "prod") else {}
     found: Array = vyre_algorithms.scan(
-        chunk, operation, axis=axis, exclusive=exclusive, backend=local_backend(), **options
+        chunk, operation, axis=axis, exclusive=exclusive, dtype=result, backend=local_backend()
     )
     return found
 

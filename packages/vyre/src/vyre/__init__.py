@@ -111,6 +111,7 @@ _algorithms = [
     "partition",
     "philox",
     "prod",
+    "reduce",
     "rfft",
     "run_length",
     "sample",
