@@ -55,6 +55,10 @@ CASES = {
     "top_k": lambda b: va.top_k(floats(1), 99, backend=b)[1],
     "bincount with weights": lambda b: va.bincount(words(1) & 63, floats(1), backend=b),
     "histogram": lambda b: va.histogram(floats(1), 30, (-3.0, 3.0), backend=b)[0],
+    "repeat": lambda b: va.repeat(words(1), words(2) & 3, backend=b),
+    "take_along_axis": lambda b: va.take_along_axis(
+        words(1)[:9000].reshape(90, 100), words(2)[:300].reshape(3, 100) % 90, 0, backend=b
+    ),
     "matmul": lambda b: va.matmul(floats(1)[:600].reshape(20, 30), floats(2)[:1200].reshape(30, 40), backend=b),
     "correlate": lambda b: va.correlate(floats(1)[:900].reshape(30, 30), floats(2)[:9].reshape(3, 3), backend=b),
     "fft": lambda b: va.fft(floats(1)[:512].astype("c8"), backend=b),

@@ -40,7 +40,18 @@ NUMPY = {
 """The function of NumPy that each function with an axis follows."""
 TRANSFORMS = {"fft", "ifft", "irfft", "rfft"}
 """Their complex numbers are an axis more of an array of a device."""
-OTHERS = {"compact", "gather", "partition", "scatter", "segmented_reduce", "segmented_scan", "sort_pairs", "top_k"}
+OTHERS = {
+    "compact",
+    "gather",
+    "partition",
+    "repeat",
+    "scatter",
+    "take_along_axis",
+    "segmented_reduce",
+    "segmented_scan",
+    "sort_pairs",
+    "top_k",
+}
 """Functions with an axis that NumPy does not have, or that take more than an array."""
 
 
@@ -116,6 +127,11 @@ def test_other_functions(shape, place):
     assert va.unique(given).shape == (0,)
     assert va.stencil(given, lambda at: at(*[0] * x.ndim)).shape == shape
     assert va.gather(given, none).shape == (0, *shape[1:])
+    for axis in (None, *range(x.ndim)):
+        length = x.size if axis is None else shape[axis]
+        for repeats in (0, 3, np.arange(length), place(np.arange(length))):
+            found = np.asarray(va.repeat(given, repeats, axis))
+            np.testing.assert_array_equal(found, np.repeat(x, np.asarray(repeats), axis), strict=True)
     assert va.convolve(given, np.ones([2] * x.ndim, np.float32), "same").shape == shape
     if x.ndim > 1:
         other = np.zeros((*shape[:-2], shape[-1], 5), np.float32)

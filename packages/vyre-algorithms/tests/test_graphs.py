@@ -21,6 +21,8 @@ DEPENDS = {
     "exact_sum",
     "partition",
     "partition of rows",
+    "repeat by counts",
+    "repeat rows by counts",
     "run_length",
     "select",
     "unique",
@@ -45,7 +47,7 @@ def called(function, arrays):
 def test_what_depends_on_elements_is_refused(name):
     function, arrays = CASES[name]
     graph = GraphRecorder("algorithm")
-    with pytest.raises(InvalidInput, match=r"argument 'x': .* Fix: make it an output"):
+    with pytest.raises(InvalidInput, match=r"argument '(x|repeats)': .* Fix: make it an output"):
         function(*recorded(arrays, graph))
     assert graph._bodies == [[]]
     assert len(graph._buffers) == len(arrays)
@@ -69,6 +71,8 @@ def test_what_depends_on_elements_is_refused(name):
         (lambda x, i, out: va.exact_dot(np.ones(81, "f4"), x.reshape(-1)), "y"),
         (lambda x, i, out: va.compact(np.ones(81, "f4"), x.reshape(-1)), "mask"),
         (lambda x, i, out: va.histogram(x, 4), "x"),
+        (lambda x, i, out: va.repeat(x, np.array([1, -1] + [0] * 7), 0), "repeats"),
+        (lambda x, i, out: va.take_along_axis(x, i), "indices"),
         (lambda x, i, out: va.scatter(i, i, x.reshape(-1)), "values"),
         (lambda x, i, out: va.scatter(x.reshape(-1), i, x.reshape(-1)[:2], "max"), "x"),
         (lambda x, i, out: va.csr(i, x.reshape(-1)[:2], x.reshape(-1)[:2], 3), "columns"),
@@ -120,6 +124,7 @@ RECORDED = {
         [words[:120].reshape(30, 4), floats[:120].reshape(30, 4)],
     ),
     "rows by a comparison": (lambda x: va.sort(x, before=lambda a, b: a > b), [floats[:120].reshape(4, 30)]),
+    "repeat by counts of the host": (lambda x: va.repeat(x, np.arange(90) & 3, 0), [signed]),
     "nothing": (lambda x: (va.sum(x), va.sort(x), va.scan(x)), [floats[:0]]),
 }
 

@@ -23,7 +23,7 @@ from .matrix import (
     spmv as spmv,
     transpose as transpose,
 )
-from .move import gather as gather, scatter as scatter
+from .move import gather as gather, scatter as scatter, take_along_axis as take_along_axis
 from .networks import connected_components as connected_components, kmeans as kmeans, pagerank as pagerank
 from .patterns import find_all as find_all
 from .random import (
@@ -50,6 +50,7 @@ from .reduce import (
     sum as sum,
     var as var,
 )
+from .repeats import repeat as repeat
 from .scans import cumprod as cumprod, cumsum as cumsum, scan as scan, segmented_scan as segmented_scan
 from .search import searchsorted as searchsorted, top_k as top_k
 from .sorts import argsort as argsort, sort as sort, sort_pairs as sort_pairs

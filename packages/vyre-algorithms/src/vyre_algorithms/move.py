@@ -149,6 +149,43 @@ def scatter(
     return found.view(dtype.numpy).reshape(array.shape)
 
 
+def take_along_axis(x: object, indices: object, /, axis: int = -1, *, backend: Backend = None) -> Array:
+    """Take elements at indices along an axis, where each sequence has indices of its own, as `argsort` gives them.
+
+    Args:
+        x: An array with one axis or more.
+        indices: An array of integers in the shape of `x` but for the length of the axis; negative ones count from the
+            end.
+        axis: The axis that the indices are of.
+        backend: As for `vyre.run`.
+
+    Returns:
+        An array in the shape of `indices`.
+
+    Raises:
+        InvalidInput: As for `gather`, or the shapes do not fit each other.
+    """
+    array, wanted = with_axes(x), array_of(indices, "indices")
+    which, dtype = axis_of(axis, array.ndim), type_of(array)
+    number = wanted.shape[which] if wanted.ndim == array.ndim else 0
+    shape = _replaced(array.shape, which, (number,))
+    if wanted.shape != shape:
+        needed = f"the shape {array.shape} but for axis {which}"
+        fix = "pass indices for each sequence along the axis, or use gather for the same of all"
+        raise InvalidInput("indices", needed=needed, got=str(wanted.shape), fix=fix)
+    places = places_of(wanted, array.shape[which], backend)
+    if not wanted.size:
+        return zeros_beside(array, shape, dtype)
+    inner = math.prod(shape[which + 1 :])
+    given = {
+        "x": bits_of(contiguous(array), dtype).reshape(-1),
+        "indices": contiguous(places).reshape(-1),
+        "shape": words(array.shape[which], number, inner),
+    }
+    made = _along_axis(bits_type(dtype), inner == 1)
+    return launch(made, given, -(-wanted.size // GROUP), backend)["out"].view(dtype.numpy).reshape(shape)
+
+
 def with_axes(x: object) -> Array:
     """An array that is not a scalar."""
     array = array_of(x)
@@ -321,6 +358,21 @@ def _gather(bits: DType, outer: int, inner: int) -> Program:
         out = p.write("out", bits, LengthOf("indices", times=outer * inner))
         i = p.global_id(0)
         out[i] = x[_place(i, x, indices, outer, inner)]
+    return p.build()
+
+
+@lru_cache(maxsize=16)
+def _along_axis(bits: DType, are_rows: bool) -> Program:
+    """Elements at `indices`, each in its own sequence; ``shape`` has the lengths of the axis, and of a row."""
+    with program("gather_along_axis", GROUP) as p:
+        x, indices, shape = p.read("x", bits), p.read("indices", u32), p.uniform("shape", u32, 3)
+        out = p.write("out", bits, like=indices)
+        i = p.global_id(0)
+        if are_rows:
+            out[i] = x[i // shape[1] * shape[0] + indices[i]]
+        else:
+            row = i // shape[2]
+            out[i] = x[(row // shape[1] * shape[0] + indices[i]) * shape[2] + i % shape[2]]
     return p.build()
 
 

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 import vyre_algorithms as va
 from vyre_algorithms.order import KeyOrder
+from vyre_algorithms.repeats import places_by_scan
 from vyre_algorithms.sorts import by_buckets
 from vyre_conform.address import address
 from vyre_conform.case import Exactly, Expected, Launch, Size, Spec, fixed
@@ -133,6 +134,12 @@ CALLS: dict[str, Call] = {
     "scatter_rows":     lambda b: va.scatter(_table(9, 40), words(5) % 40, _table(9, 5), axis=1, backend=b),
     "scatter_add":      lambda b: va.scatter(words(FEW), words(FEW) & 15, words(FEW), "add", backend=b),
     "scatter_xor":      lambda b: va.scatter(words(FEW), words(FEW) & 15, words(FEW), "xor", backend=b),
+    "repeat":           lambda b: va.repeat(floats(FEW), 3, backend=b),
+    "repeat_often":     lambda b: va.repeat(floats(FEW), 17, backend=b),
+    "repeat_rows":      lambda b: va.repeat(_table(9, 40), words(9) & 3, 0, backend=b),
+    "repeat_by_scan":   lambda b: places_by_scan(words(FEW) & 3, int((words(FEW) & 3).sum()), b),
+    "take_along_rows":  lambda b: va.take_along_axis(_table(9, 40), words(45).reshape(9, 5) % 40, backend=b),
+    "take_along_axis":  lambda b: va.take_along_axis(_table(9, 40), words(80).reshape(2, 40) % 9, 0, backend=b),
     "transpose":        lambda b: va.transpose(_table(40, 25), backend=b),
     "matmul":           lambda b: va.matmul(_table(20, 30), _table(30, 10), backend=b),
     "matmul_i8":        lambda b: va.matmul(_table(9, 9, dtype="i1"), _table(9, 9, dtype="i1"), dtype=i32, backend=b),
