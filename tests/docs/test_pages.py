@@ -1,6 +1,5 @@
 """The pages agree with the sources: programs in them are valid, tables are complete, codes are there once."""
 
-import os
 import re
 import tomllib
 from functools import cache
@@ -15,6 +14,7 @@ from vyre_driver import CompiledPipeline, VyreBackend
 from vyre_driver.backend.delegate import contract_methods
 from vyre_driver.engine.port import DevicePort
 from vyre_foundation.ops import OPS
+from vyre_foundation.testing.goldens import check_golden
 from vyre_foundation.text import parse, print_program
 from vyre_foundation.validate.codes import REASONS, RULES
 
@@ -123,10 +123,7 @@ def test_every_error_says_in_its_docstring_what_it_means(tables):
 def test_the_tables_of_a_page_are_up_to_date(tables, page):
     text = page.read_text("utf-8")
     current = tables.with_tables(text, all_tables(tables))
-    if os.environ.get("VYRE_ACCEPT"):
-        page.write_text(current, "utf-8")
-    else:
-        assert text == current, f"{page.name} has a table of older sources. Fix: VYRE_ACCEPT=1 pytest {__file__}"
+    check_golden(page, current, __file__)
 
 
 def test_every_table_is_on_one_page(tables):

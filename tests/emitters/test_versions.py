@@ -7,7 +7,6 @@ digests.
 from __future__ import annotations
 
 import hashlib
-import os
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from vyre_driver.registry.aot import emit_aot_target
 from vyre_driver_cpu.port import CpuPort
 from vyre_driver_cuda.port import CudaPort
 from vyre_foundation.testing import EVERYTHING, addressing, generate, recurrence
+from vyre_foundation.testing.goldens import accepting, is_accepted
 
 RECORDS = Path(__file__).parent / "emitted"
 EMITTERS = {"cpu-ir": CpuPort, "cuda-c": CudaPort}
@@ -39,6 +39,6 @@ def test_what_is_emitted_is_that_of_the_version(target: str) -> None:
     if found != digest_before:
         owner = EMITTERS[target].__name__
         assert before != version, f"{target} is emitted anew. Fix: change `emitter_version` of {owner}"
-        assert os.environ.get("VYRE_ACCEPT"), "the digest is of another version. Fix: run this test with VYRE_ACCEPT=1"
+        assert is_accepted(), f"{target}: the digest is of another version. {accepting(__file__)}"
         record.parent.mkdir(exist_ok=True)
         record.write_text(f"{version}\n{found}\n", "utf-8")

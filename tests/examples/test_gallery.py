@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import os
 import re
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from click.testing import CliRunner
 from PIL import Image, ImageSequence
 
 import vyre as vy
+from vyre_foundation.testing.goldens import accepting, is_accepted
 
 ROOT = Path(__file__).parents[2]
 GALLERY = ROOT / "examples/gallery"
@@ -244,13 +244,13 @@ def test_a_picture_of_the_page_is_what_its_command_draws(name: str, tmp_path: Pa
     result = CliRunner().invoke(program.main, [*command.split(), str(tmp_path / file)])
     assert result.exit_code == 0, result.output
     committed = PICTURES / file
-    if os.environ.get("VYRE_ACCEPT"):
+    if is_accepted():
         committed.write_bytes((tmp_path / file).read_bytes())
     assert f"_static/gallery/{file}" in (ROOT / "docs/gallery.md").read_text("utf-8")
     with Image.open(committed) as wanted, Image.open(tmp_path / file) as found:
         assert getattr(found, "n_frames", 1) == getattr(wanted, "n_frames", 1)
         for expected, frame in zip(ImageSequence.Iterator(wanted), ImageSequence.Iterator(found), strict=True):
-            assert np.abs(np.asarray(expected).astype(int) - np.asarray(frame)).max() <= 1
+            assert np.abs(np.asarray(expected).astype(int) - np.asarray(frame)).max() <= 1, accepting(__file__)
 
 
 def test_a_program_runs_as_a_file() -> None:

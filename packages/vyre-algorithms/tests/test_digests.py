@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import pytest
 from algorithm_data import BACKENDS
 
 import vyre_algorithms as va
+from vyre_foundation.testing.goldens import accepting, is_accepted
 
 FILE = Path(__file__).with_name("digests.json")
 SIZE = 9001
@@ -90,13 +90,13 @@ def digest(name: str, backend: str) -> str:
 
 
 def test_the_file_has_all_cases_and_no_others() -> None:
-    if os.environ.get("VYRE_ACCEPT"):
+    if is_accepted():
         FILE.write_text(json.dumps({name: digest(name, "reference") for name in CASES}, indent=2) + "\n", "utf-8")
-    assert list(json.loads(FILE.read_text("utf-8"))) == list(CASES)
+    assert list(json.loads(FILE.read_text("utf-8"))) == list(CASES), accepting(__file__)
 
 
 @pytest.mark.parametrize(
     ("on", "name"), [pytest.param(on, name, marks=marks(on, name)) for on in BACKENDS for name in CASES]
 )
 def test_digest(on: str, name: str) -> None:
-    assert digest(name, on) == json.loads(FILE.read_text("utf-8"))[name]
+    assert digest(name, on) == json.loads(FILE.read_text("utf-8")).get(name), accepting(__file__)

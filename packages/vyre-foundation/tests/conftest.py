@@ -4,16 +4,16 @@
 """
 
 import gc
-import os
 import sys
 from collections.abc import Callable, Iterator
-from difflib import unified_diff
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import pytest
 from blake3 import blake3
+
+from vyre_foundation.testing.goldens import check_golden
 
 GOLDENS = Path(__file__).parent / "goldens"
 
@@ -28,17 +28,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Golden:
     """Compare text with a file in `goldens/`, or write the file where goldens are accepted."""
-    accept = request.config.getoption("--accept-goldens", default=False) or os.environ.get("VYRE_ACCEPT") == "1"
+    accept = request.config.getoption("--accept-goldens", default=False) or None
 
     def compare(name: str, text: str) -> None:
-        file = GOLDENS / name
-        if accept:
-            file.write_text(text, "utf-8")
-            return
-        expected = file.read_text("utf-8") if file.exists() else ""
-        if text != expected:
-            diff = "\n".join(unified_diff(expected.splitlines(), text.splitlines(), "golden", "now", lineterm=""))
-            pytest.fail(f"{file.name} differs; --accept-goldens accepts it:\n{diff}")
+        check_golden(GOLDENS / name, text, request.path, accept=accept)
 
     return compare
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import os
 import pickle
 import re
 
@@ -27,14 +26,14 @@ _V = TypeVar("_V", bound=Value)"""
     def keeps_type(name: str) -> bool:
         return OPS[name.removesuffix("_")].result is Result.SAME
 
-    check_stub(functions, head, keeps_type=keeps_type, accept=os.environ.get("VYRE_ACCEPT") == "1")
+    check_stub(functions, head, __file__, keeps_type=keeps_type)
 
 
-def test_a_stale_stub_is_reported() -> None:
-    with pytest.raises(
-        AssertionError, match=r"functions\.pyi differs; VYRE_ACCEPT=1 accepts it:\n(.*\n)*\+import other"
-    ):
-        check_stub(functions, "import other")
+def test_a_stale_stub_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VYRE_ACCEPT", raising=False)
+    message = r"functions\.pyi differs\. Fix: .*test_functions\.py` accepts it\n(.*\n)*\+import other"
+    with pytest.raises(AssertionError, match=message):
+        check_stub(functions, "import other", __file__)
 
 
 @pytest.mark.parametrize("row", OF_THE_LANGUAGE, ids=lambda row: row.id)

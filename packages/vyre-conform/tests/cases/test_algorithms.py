@@ -1,7 +1,6 @@
 """Algorithms: what the reference gives is on file, and a change of it is an error."""
 
 import json
-import os
 from importlib.resources import files
 from pathlib import Path
 
@@ -13,10 +12,11 @@ from vyre_driver import DispatchConfig
 from vyre_driver.plan.cost import estimate
 from vyre_driver.plan.launch import plan_launch
 from vyre_driver.policy.queue import LONGEST_BLOCKING
+from vyre_foundation.testing.goldens import accepting, is_accepted
 
 
 def test_the_file_has_all_algorithms_and_no_others() -> None:
-    if os.environ.get("VYRE_ACCEPT"):
+    if is_accepted():
         found = {
             name: [algorithms.digest_of(outputs) for _, outputs in algorithms.launches_of(name)]
             for name in algorithms.CALLS
@@ -24,7 +24,7 @@ def test_the_file_has_all_algorithms_and_no_others() -> None:
         path = Path(str(files("vyre_conform.cases").joinpath(algorithms.FILE)))
         path.write_text(json.dumps(found, indent=2) + "\n", "utf-8")
         algorithms.on_file.cache_clear()
-    assert list(algorithms.on_file()) == list(algorithms.CALLS)
+    assert list(algorithms.on_file()) == list(algorithms.CALLS), accepting(__file__)
 
 
 def test_a_case_has_what_the_reference_gives() -> None:

@@ -1,8 +1,6 @@
 """The frozen surface, the seal, and what each method does by default."""
 
-import difflib
 import inspect
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -23,6 +21,7 @@ from vyre_driver.testing.mock import MockBackend
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.program import Program
+from vyre_foundation.testing.goldens import check_golden
 
 GOLDEN = Path(__file__).parent.parent / "contract.txt"
 
@@ -69,11 +68,7 @@ def shown(parameter: inspect.Parameter) -> str:
 def test_no_signature_has_changed() -> None:
     """A changed line breaks somebody's backend: it needs a decision record, and a new `CONTRACT` unless it adds."""
     now = "\n".join([f"contract {CONTRACT}", *signatures(VyreBackend), *signatures(CompiledPipeline), ""])
-    if os.environ.get("VYRE_ACCEPT") == "1":
-        GOLDEN.write_text(now, "utf-8")
-    golden = GOLDEN.read_text("utf-8")
-    diff = "\n".join(difflib.unified_diff(golden.splitlines(), now.splitlines(), "golden", "now", lineterm=""))
-    assert now == golden, f"the contract changed; VYRE_ACCEPT=1 accepts it\n{diff}"
+    check_golden(GOLDEN, now, __file__)
 
 
 def test_two_methods_are_required() -> None:

@@ -5,11 +5,9 @@
 
 from __future__ import annotations
 
-import os
 import struct
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from difflib import unified_diff
 from pathlib import Path
 
 import numpy as np
@@ -50,6 +48,7 @@ from vyre_foundation.ir.expr import IdKind
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import AtomicOp, Scope, SubgroupOp
 from vyre_foundation.ops import OPS, Tier
+from vyre_foundation.testing.goldens import check_golden
 from vyre_foundation.validate import validate
 from vyre_reference import vector
 
@@ -323,18 +322,7 @@ GOLDENS = Path(__file__).parent / "codegen" / "goldens"
 
 
 @pytest.fixture
-def golden() -> Callable[[str, str], None]:
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     """Compare text with a file in `goldens/`, or write the file with ``VYRE_ACCEPT=1``."""
 
-    def compare(name: str, text: str) -> None:
-        file = GOLDENS / name
-        if os.environ.get("VYRE_ACCEPT") == "1":
-            file.parent.mkdir(exist_ok=True)
-            file.write_text(text, "utf-8")
-            return
-        expected = file.read_text("utf-8") if file.exists() else ""
-        if text != expected:
-            diff = "\n".join(unified_diff(expected.splitlines(), text.splitlines(), "golden", "now", lineterm=""))
-            pytest.fail(f"{file.name} differs; VYRE_ACCEPT=1 accepts it:\n{diff}")
-
-    return compare
+    return lambda name, text: check_golden(GOLDENS / name, text, request.path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,7 +32,7 @@ def test_the_pass_gives_what_the_file_says(file: Path, dialects) -> None:
         return run_pass(named_passes(words)[name], program, words)
 
     assert file.parent.name == Filetest.of(file.read_text("utf-8")).name
-    check_filetest(file, apply, accept=os.environ.get("VYRE_ACCEPT") == "1")
+    check_filetest(file, apply, __file__)
 
 
 def test_every_pass_has_files() -> None:

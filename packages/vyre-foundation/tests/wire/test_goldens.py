@@ -81,13 +81,19 @@ def test_tags(golden: Callable[[str, str], None]) -> None:
     )
 
 
-def test_a_difference_fails(golden: Callable[[str, str], None], tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_a_difference_fails(
+    golden: Callable[[str, str], None],
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("VYRE_ACCEPT", raising=False)
     if request.config.getoption("--accept-goldens", default=False):
         pytest.skip("goldens are being accepted")
     file = tmp_path / "old.txt"
     file.write_text("one\ntwo\n")
     golden(str(file), "one\ntwo\n")
-    with pytest.raises(pytest.fail.Exception, match=r"--accept-goldens accepts it:\n(.|\n)*-two\n\+2"):
+    with pytest.raises(AssertionError, match=r"old\.txt differs\. .*test_goldens\.py` accepts it\n(.|\n)*-two\n\+2"):
         golden(str(file), "one\n2\n")
-    with pytest.raises(pytest.fail.Exception):
+    with pytest.raises(AssertionError, match="missing"):
         golden(str(tmp_path / "missing.txt"), "one\n")

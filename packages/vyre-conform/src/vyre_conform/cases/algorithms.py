@@ -191,7 +191,9 @@ def _case(name: str, number: int) -> tuple[Launch, Expected]:
     launch, outputs = launches_of(name)[number]
     found, wanted = digest_of(outputs), on_file()[name][number]
     if found != wanted:
-        fix = "find what changed; `VYRE_ACCEPT=1 pytest packages/vyre-conform/tests/cases` accepts a new definition"
+        fix = (
+            "find what changed; `VYRE_ACCEPT=1 pytest packages/vyre-conform/tests/cases/test_algorithms.py` accepts it"
+        )
         raise AnotherDigest(f"launch {number} of {name} gives {found[:12]}…, and {wanted[:12]}… is on file", fix=fix)
     return launch, Exactly(outputs)
 

@@ -15,10 +15,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from difflib import unified_diff
 from pathlib import Path
 
 from vyre_foundation.ir.program import Program
+from vyre_foundation.testing.goldens import check_golden
 from vyre_foundation.text import parse, print_program
 from vyre_foundation.validate import validate
 
@@ -58,13 +58,13 @@ class Filetest:
         return f"// {self.doc}\n// pass: {self.name}\n{target}{self.before}{result}"
 
 
-def check_filetest(file: Path, apply: Apply, *, accept: bool = False) -> None:
-    """Run the pass of a file and compare.
+def check_filetest(file: Path, apply: Apply, test: str) -> None:
+    """Run the pass of a file and compare, or write the result into the file where findings are accepted.
 
     Args:
         file: Has a program, the name of a pass, and the program after it.
         apply: Runs a pass by its name, for a target by its name.
-        accept: Whether to write the result into the file instead.
+        test: The file of the test.
 
     Raises:
         AssertionError: The pass gives another program than the file has; the message is the difference.
@@ -76,10 +76,4 @@ def check_filetest(file: Path, apply: Apply, *, accept: bool = False) -> None:
     validate(made, legalized=True)
     after = None if made is source else print_program(made)
     found = str(Filetest(case.doc, case.name, case.target, print_program(source), after))
-    if accept:
-        file.write_text(found, "utf-8")
-        return
-    text = file.read_text("utf-8")
-    if found != text:
-        lines = unified_diff(text.splitlines(), found.splitlines(), "expected", "found", lineterm="")
-        raise AssertionError(f"{file.name} differs; VYRE_ACCEPT=1 accepts it:\n" + "\n".join(lines))
+    check_golden(file, found, test)

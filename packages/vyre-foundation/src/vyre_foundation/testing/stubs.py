@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from difflib import unified_diff
 from inspect import cleandoc, signature
 from pathlib import Path
 from types import FunctionType, ModuleType
+
+from vyre_foundation.testing.goldens import check_golden
 
 _HEAD = "# Made from the table; `VYRE_ACCEPT=1 pytest` of this package writes it anew.\n"
 
@@ -34,24 +35,18 @@ def _function(function: FunctionType, keeps_type: bool) -> str:
 
 
 def check_stub(
-    module: ModuleType, head: str, *, keeps_type: Callable[[str], bool] = lambda _: False, accept: bool = False
+    module: ModuleType, head: str, test: str, *, keeps_type: Callable[[str], bool] = lambda _: False
 ) -> None:
-    """Compare the stub beside `module` with its functions; with `accept`, write it anew.
+    """Compare the stub beside `module` with its functions, or write it where findings are accepted.
 
     Args:
         module: Has ``__all__``, names of functions with string annotations.
         head: The first lines of the stub after the comment: its imports.
+        test: The file of the test.
         keeps_type: Whether the result of a function, by name, has the type of its operands.
-        accept: Whether to write the stub where it differs.
 
     Raises:
         AssertionError: The stub differs; the message is the difference.
     """
     assert module.__file__ is not None
-    file = Path(module.__file__).with_suffix(".pyi")
-    now, stored = stub_of(module, head, keeps_type), file.read_text("utf-8") if file.exists() else ""
-    if accept and now != stored:
-        file.write_text(now, "utf-8")
-    elif now != stored:
-        lines = unified_diff(stored.splitlines(), now.splitlines(), lineterm="")
-        raise AssertionError(f"{file.name} differs; VYRE_ACCEPT=1 accepts it:\n" + "\n".join(lines))
+    check_golden(Path(module.__file__).with_suffix(".pyi"), stub_of(module, head, keeps_type), test)
