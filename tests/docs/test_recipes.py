@@ -1,5 +1,6 @@
 """The recipes of CONTRIBUTING.md: the files that they name exist, and recipes are applied in a scratch copy."""
 
+import json
 import os
 import re
 import shutil
@@ -7,11 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[2]
 RECIPES = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("## Recipes")[2]
-NAMED = sorted(set(re.findall(r"`((?:packages|examples)/[^`]+)`", RECIPES)))
+NAMED = sorted(set(re.findall(r"`((?:packages|examples|docs)/[^`]+)`", RECIPES)))
 
 
 @pytest.mark.parametrize("path", NAMED)
@@ -27,9 +29,9 @@ def copy(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(copy: Path, *command: str) -> subprocess.CompletedProcess[str]:
+def run(copy: Path, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
     sources = os.pathsep.join(map(str, copy.glob("packages/*/src")))
-    environment = {**os.environ, "PYTHONPATH": sources, "VYRE_CACHE": "off"}
+    environment = {**os.environ, "PYTHONPATH": sources, "VYRE_CACHE": "off", **variables}
     return subprocess.run(
         [sys.executable, *command], env=environment, cwd=copy, capture_output=True, text=True, timeout=300
     )
@@ -83,6 +85,104 @@ def conforms(copy: Path, backend: str, cases: str) -> None:
     start = "from vyre_conform.cli import main; main()"
     done = run(copy, "-c", start, "run", "--backend", backend, "--cases", cases, "--jobs", "1")
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def imports_of(copy: Path, code: str) -> str:
+    """What a program prints that has `vyre` and NumPy."""
+    done = run(copy, "-c", f"import numpy as np\nimport vyre as vy\n{code}")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_an_algorithm_is_added_as_its_recipe_says(copy: Path) -> None:
+    package = copy / "packages/vyre-algorithms/src/vyre_algorithms"
+    (package / "ends.py").write_text(
+        '"""Ends."""\n\nimport numpy as np\n\nfrom vyre_algorithms.move import gather\n\n\n'
+        "def ends(x, /, *, backend=None):\n    return gather(x, np.array([0, -1]), backend=backend)\n"
+    )
+    edit(package / "__init__.pyi", "from .exact import", "from .ends import ends as ends\nfrom .exact import")
+    edit(copy / "packages/vyre/src/vyre/__init__.py", '    "exact_dot",\n', '    "ends",\n    "exact_dot",\n')
+    assert imports_of(copy, "print(vy.ends(np.arange(5), backend='reference'))") == "[0 4]\n"
+    cases = copy / "packages/vyre-conform/src/vyre_conform/cases"
+    edit(cases / "algorithms.py", '    "dot":  ', '    "ends": lambda b: va.ends(words(9), backend=b),\n    "dot":  ')
+    tests = copy / "packages/vyre-conform/tests/cases"
+    tests.mkdir(parents=True)
+    shutil.copy(ROOT / "packages/vyre-conform/tests/cases/test_algorithms.py", tests)
+    command = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "packages/vyre-conform/tests/cases/test_algorithms.py")
+    before = json.loads((cases / "algorithms.json").read_text("utf-8"))
+    refused = run(copy, *command, "-k", "test_the_file")
+    accepting = "VYRE_ACCEPT=1 pytest packages/vyre-conform/tests/cases/test_algorithms.py"
+    assert accepting in refused.stdout
+    done = run(copy, *command, "-k", "test_the_file", VYRE_ACCEPT="1")
+    assert done.returncode == 0, done.stdout
+    after = json.loads((cases / "algorithms.json").read_text("utf-8"))
+    assert {name: digests for name, digests in after.items() if before.get(name) != digests}.keys() == {"ends"}
+    conforms(copy, "vyre_conform.controls.mutants:engine-generous", "algorithms:ends:*")
+
+
+def test_an_operation_of_scans_is_added_as_its_recipe_says(copy: Path) -> None:
+    package = copy / "packages/vyre-algorithms/src/vyre_algorithms"
+    edit(package / "monoids.py", '"and", "or", "xor")\n"""The', '"and", "or", "xor", "xnor")\n"""The')
+    edit(package / "monoids.py", 'case "and" | "or" | "xor":', 'case "and" | "or" | "xor" | "xnor":')
+    edit(
+        package / "monoids.py",
+        '    if operation in ("and", "or", "xor"):\n',
+        '    if operation == "xnor":\n'
+        "        return _simple(operation, dtype, dtype, all_ones(dtype), lambda a, b: ~(a ^ b))\n"
+        '    if operation in ("and", "or", "xor"):\n',
+    )
+    edit(package / "reduce.py", 'elif operation == "and":', 'elif operation in ("and", "xnor"):')
+    x = "np.arange(7, dtype=np.uint8)"
+    code = f"print(vy.scan({x}, 'xnor'), vy.reduce({x}, 'xnor'), vy.reduce({x}[:0], 'xnor'))"
+    scanned = np.bitwise_xor.accumulate(np.arange(7, dtype=np.uint8)) ^ np.where(np.arange(7) % 2, 255, 0).astype("u1")
+    assert imports_of(copy, code) == f"{scanned} {scanned[-1]} 255\n"
+
+
+def test_a_conformance_case_is_added_as_its_recipe_says(copy: Path) -> None:
+    cases = copy / "packages/vyre-conform/src/vyre_conform/cases"
+    (cases / "tally.py").write_text(
+        "from vyre_conform.address import address\nfrom vyre_conform.case import Exactly, Launch, fixed\n"
+        "from vyre_foundation import program, u32\n\n\n"
+        'def specs():\n    yield fixed(address("tally", "ids"), _ids)\n\n\n'
+        'def _ids():\n    with program("tally", 1) as p:\n        out = p.write("out", u32, 2)\n'
+        "        out[p.global_id(0)] = p.global_id(0) + 1\n"
+        "    expected = (1).to_bytes(4, 'little') + (2).to_bytes(4, 'little')\n"
+        "    return Launch(program=p.build(), inputs={}), Exactly((expected,))\n"
+    )
+    edit(cases / "__init__.py", "    subgroups,\n    temptations,", "    subgroups,\n    tally,\n    temptations,")
+    edit(cases / "__init__.py", '    "traps":      ', '    "tally":      tally.specs,\n    "traps":      ')
+    conforms(copy, "vyre_conform.controls.mutants:engine-generous", "tally:ids")
+
+
+def test_a_planted_fault_is_added_as_its_recipe_says(copy: Path) -> None:
+    controls = copy / "packages/vyre-conform/src/vyre_conform/controls/rewrites.py"
+    function = """
+def _bits_of_either(node: Expr) -> Expr:
+    match node:
+        case Apply(found, (x, y)) if found.id == "xor":
+            return op("or", x, y)
+    return node
+
+
+_optimizer, _emitter ="""
+    edit(controls, "\n_optimizer, _emitter =", function)
+    row = (
+        '    _optimizer("bits-of-either", "x ^ y is x | y", optimizes(in_expressions(_bits_of_either)), "ops:xor:*"),\n'
+    )
+    edit(controls, "\nFAULTS = (\n", f"\nFAULTS = (\n{row}")
+    done = run(copy, "-c", "from vyre_conform.cli import main; main()", "controls", "bits-of-either")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 of 1 planted faults killed" in done.stdout
+
+
+def test_a_pass_of_one_backend_is_added_as_its_recipe_says(copy: Path) -> None:
+    package = copy / "packages/vyre-driver-cpu/src/vyre_driver_cpu"
+    (package / "nothing.py").write_text("def nothing(program):\n    return program\n")
+    stage = '        Pass("nothing", "Change nothing", lambda p, c: nothing(p)),\n'
+    edit(package / "dialect.py", "    return (\n", f"    return (\n{stage}")
+    line = "import jam_lookups\n"
+    edit(package / "dialect.py", line, f"{line}from vyre_driver_cpu.nothing import nothing\n")
+    conforms(copy, "cpu", "ops:add:dtype=i32,*")
 
 
 def test_an_operation_is_added_as_its_recipe_says(copy: Path) -> None:

@@ -12,6 +12,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from vyre_conform.cli import conform, options
+from vyre_conform.controls import FAULTS, Fault
+from vyre_conform.report import Kill
 from vyre_conform.reproducer import format_launch
 from vyre_conform.suite import random_spec
 
@@ -132,6 +134,23 @@ def test_wrong_usage_is_status_2(words: tuple[str, ...]) -> None:
     result = call(*words)
     assert result.exit_code == 2
     assert "Fix:" in result.output
+
+
+def test_controls_hunt_the_faults_that_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    hunted: list[list[str]] = []
+
+    def hunt(specs: object, seed: int, faults: tuple[Fault, ...], **_: object) -> list[Kill]:
+        hunted.append([fault.id for fault in faults])
+        return [Kill(fault.id, fault.layer.value, fault.summary, "ops:min", "fail", 1) for fault in faults]
+
+    monkeypatch.setattr(import_module("vyre_conform.cli.running"), "run_controls", hunt)
+    assert call("controls", "min-zeros", "load-first").exit_code == 0
+    assert call("controls").exit_code == 0
+    assert hunted == [["load-first", "min-zeros"], [fault.id for fault in FAULTS]]
+    unknown = call("controls", "min-zero")
+    assert unknown.exit_code == 2
+    assert "'min-zero' is no planted fault. Fix: write min-zeros" in unknown.output
+    assert "Fix: choose one of docs/planted-faults.md" in call("controls", "zzzzzzzz").output
 
 
 @pytest.mark.parametrize(

@@ -92,10 +92,10 @@ class Live(Watch):
 class Hunt:
     """A progress bar for planted faults."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, faults: int = len(FAULTS)) -> None:
         columns = (TextColumn("planted faults"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[last]}"))
         self._progress = Progress(*columns, TimeElapsedColumn(), console=console, transient=True)
-        self._bar = self._progress.add_task("", total=len(FAULTS), last="")
+        self._bar = self._progress.add_task("", total=faults, last="")
 
     def caught(self, kill: Kill) -> None:
         """A hunt has ended."""

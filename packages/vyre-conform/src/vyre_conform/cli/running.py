@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from vyre_conform import determinism, stability
 from vyre_conform.address import BadQuery, Query, address
 from vyre_conform.case import AsEvaluated, Case, Size
 from vyre_conform.cli import options
-from vyre_conform.controls import run_controls
+from vyre_conform.controls import FAULTS, Fault, run_controls
 from vyre_conform.gaps import read_gaps
 from vyre_conform.judge import judge
 from vyre_conform.oracle import settle
@@ -166,17 +167,29 @@ def replay(file: Path, backends: tuple[str, ...], seconds: float, repeats: int) 
     sys.exit(Exit.MISMATCH if verdict.mismatches else found.exit)
 
 
+def _faults(context: click.Context, argument: click.Parameter, ids: tuple[str, ...]) -> tuple[Fault, ...]:
+    """The planted faults of these ids, or all, in the order of the table."""
+    known = [fault.id for fault in FAULTS]
+    for given in ids:
+        if given not in known:
+            near = get_close_matches(given, known, 1)
+            fix = f"write {near[0]}" if near else "choose one of docs/planted-faults.md"
+            raise click.BadParameter(f"{given!r} is no planted fault. Fix: {fix}")
+    return tuple(fault for fault in FAULTS if not ids or fault.id in ids)
+
+
 @click.command()
+@click.argument("faults", metavar="[FAULT]...", nargs=-1, callback=_faults)
 @options.seed
 @options.jobs
 @click.option("--json", "json_file", type=options.OUT, metavar="FILE", help="Write the result as JSON.")
-def controls(seed: int, jobs: int, json_file: Path | None) -> None:
-    """Run every planted fault, and check that the suite finds it."""
+def controls(faults: tuple[Fault, ...], seed: int, jobs: int, json_file: Path | None) -> None:
+    """Run planted faults, by default all, and check that the suite finds each."""
     console = options.console()
     options.require_writable(json_file=json_file)
     report = Report(Run(task=task_of(Suite(), seed)))
-    with Hunt(console) as hunt:
-        report.kills = run_controls(Suite().specs(seed), seed, jobs=jobs, watch=hunt.caught)
+    with Hunt(console, len(faults)) as hunt:
+        report.kills = run_controls(Suite().specs(seed), seed, faults, jobs=jobs, watch=hunt.caught)
     if json_file is not None:
         options.write_kills(report.kills, json_file)
     show(report, console)
