@@ -889,6 +889,142 @@ def float_that_f32_does_not_hold(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "
     return vy.f32(1e50) * x[vy.index()]
 
 
+@case("""
+5: nothing uses the value of x[i] + 1
+    x[i] + 1
+    ^^^^^^^^
+Fix: assign it to a name, store it in an array, or leave the line out
+""")
+def sum_that_nothing_uses(x: vy.Array[vy.f32, "n"], out: vy.Out[vy.f32, "n"]) -> None:
+    i = vy.index()
+    out[i] = x[i]
+    x[i] + 1
+
+
+@case("""
+5: nothing uses what the comparison least == 3.0 gives
+    least == 3.0
+    ^^^^^^^^^^^^
+Fix: assign with one `=`, as in least = 3.0, or leave the line out
+""")
+def comparison_for_an_assignment(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    least = 0.0
+    least == 3.0
+    return x[vy.index()] + least
+
+
+@case("""
+5: nothing uses what the comparison 3.0 == x[0] gives
+    3.0 == x[0]
+    ^^^^^^^^^^^
+Fix: assign it to a name, store it in an array, or leave the line out
+""")
+def comparison_that_nothing_uses(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    3.0 == x[0]
+    return x[vy.index()]
+
+
+@case("""
+5: nothing uses the value of vy.sqrt(x[i])
+    vy.sqrt(x[i])
+    ^^^^^^^^^^^^^
+Fix: assign it to a name, store it in an array, or leave the line out
+""")
+def call_whose_result_is_dropped(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    i = vy.index()
+    vy.sqrt(x[i])
+    return x[i]
+
+
+@case(
+    """
+5: nothing uses the value of vy.subgroup('reduce_add', x[vy.index()])
+    vy.subgroup("reduce_add", x[vy.index()])
+    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+Fix: assign it to a name, store it in an array, or leave the line out
+""",
+    subgroup_size=32,
+)
+def collective_whose_result_is_dropped(x: vy.Array[vy.u32, "n"]) -> vy.Array[vy.u32, "n"]:
+    vy.subgroup("reduce_add", x[vy.index()])
+    return x[vy.index()]
+
+
+@case("""
+5: nothing uses the value of x[vy.index()]
+    x[vy.index()]
+    ^^^^^^^^^^^^^
+Fix: return it, as in return x[vy.index()], or leave the line out
+""")
+def last_expression(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    x[vy.index()]
+
+
+@case("""
+5: 'vy.barrier' is named and not called
+    vy.barrier
+    ^^^^^^^^^^
+Fix: call it, as in vy.barrier()
+""")
+def function_that_is_not_called(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    vy.barrier
+    return x[vy.index()]
+
+
+@case("""
+5: 'counts.atomic_add' is named and not called
+    counts.atomic_add
+    ^^^^^^^^^^^^^^^^^
+Fix: call it, as in counts.atomic_add(…)
+""")
+def atomic_that_is_not_called(x: vy.Array[vy.u8, "n"], counts: vy.InOut[vy.u32, 256]) -> None:
+    counts.atomic_add
+
+
+@vy.func
+def doubled(v: vy.f32) -> vy.f32:
+    return v * 2.0
+
+
+@case("""
+5: nothing uses the value of doubled(x[i])
+    doubled(x[i])
+    ^^^^^^^^^^^^^
+Fix: assign it to a name, store it in an array, or leave the line out
+""")
+def device_function_whose_result_is_dropped(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    i = vy.index()
+    doubled(x[i])
+    return x[i]
+
+
+def test_what_acts_is_a_statement() -> None:
+    @vy.func
+    def kept(kept_in, at, v):
+        """A device function that stores, and gives what it stored."""
+        kept_in[at] = v
+        return v
+
+    @vy.kernel
+    def statements(x: vy.Array[vy.u32, "n"], out: vy.Out[vy.u32, "n"], counts: vy.InOut[vy.u32, 4]) -> None:
+        """A text is a comment."""
+        i = vy.index()
+        "here too"
+        ...
+        found = [x[i], 1]
+        found.pop()
+        [found.append(k) for k in range(2)]
+        print(end="")  # noqa: T201
+        (last := found[0] + 1)
+        own = vy.private(vy.u32, 1)
+        kept(own, 0, last)
+        counts.atomic_add(x[i], 1) if len(found) == 3 else None
+        out[i] = own[0]
+
+    out, counts = statements(np.uint32([0, 2, 2]), np.zeros(4, np.uint32))
+    assert (out.tolist(), counts.tolist()) == ([1, 3, 3], [1, 0, 2, 0])
+
+
 @pytest.mark.parametrize(("function", "options", "expected"), CASES)
 def test_message(function, options, expected):
     message = message_of(function, **options)

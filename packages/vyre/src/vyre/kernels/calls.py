@@ -46,8 +46,8 @@ def _index(reader: ExpressionReader, node: ast.Call, _: Given) -> object:
 
 
 def _subgroup(reader: ExpressionReader, node: ast.Call, given: Given) -> object:
-    reader.effect(node, "a collective")
-    reader.has_barrier = True
+    reader.refuse_under_condition(node, "a collective")
+    reader.has_effects = reader.has_barrier = True
     op, value, lane = given
     is_truth = op in ("ballot", "any", "all", SubgroupOp.BALLOT, SubgroupOp.ANY, SubgroupOp.ALL)
     operand = reader.value(value, bool_ if is_truth else None, node)
@@ -289,6 +289,7 @@ def call(reader: ExpressionReader, callee: Any, node: ast.Call) -> object:
     is_change = isinstance(changed, (list, dict, set, bytearray)) and getattr(callee, "__name__", "") in _CHANGING
     if is_change and not reader.may_change(changed):
         _refuse_change(reader, callee, node)
+    reader.actions += is_change
     if is_change or (not is_runtime(positional) and not is_runtime(named)):
         return callee(*positional, **named)
     handler = BUILTINS.get(callee) if _is_hashable(callee) else None

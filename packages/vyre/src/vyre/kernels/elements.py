@@ -192,7 +192,8 @@ class ElementReader(NodeReader):
     def _stored(self, array: KernelArray, indices: Sequence[int | Value], node: ast.AST) -> None:
         """Note a store, which is refused where others see it whatever the condition is."""
         if self.conditions and array.array.decl.name in self.conditions[-1].buffers:
-            self._refuse_under_condition(node, "a store")
+            self.refuse_under_condition(node, "a store")
+        self.actions += 1
         if not self._is_own_element(array, indices) and array.array.decl.memory.is_host_visible:
             self.has_effects = True
 

@@ -79,6 +79,8 @@ class NodeReader:
         self.conditions: list[Condition] = []
         """What is open that Python would evaluate only under a condition, outermost first."""
         self.has_effects = self.has_barrier = False
+        self.actions = 0
+        """How many stores, atomics, barriers and traps were read."""
         self.tables: dict[int, tuple[KernelArray, object]] = {}
         self.buffer_names: set[str] = set()
         self.own_uses: list[tuple[KernelArray, ast.AST]] = []
@@ -186,10 +188,12 @@ class NodeReader:
 
     def effect(self, node: ast.AST, what: str) -> None:
         """Note that the program acts here, and refuse it where it would act whatever the condition is."""
-        self._refuse_under_condition(node, what)
+        self.refuse_under_condition(node, what)
         self.has_effects = True
+        self.actions += 1
 
-    def _refuse_under_condition(self, node: ast.AST, what: str) -> None:
+    def refuse_under_condition(self, node: ast.AST, what: str) -> None:
+        """Refuse what acts in an expression that Python would evaluate only under a condition."""
         if self.conditions:
             condition = self.conditions[-1]
             self.refuse(node, f"{what} in {condition.place} acts always", condition.fix)

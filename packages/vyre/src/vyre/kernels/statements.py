@@ -7,6 +7,7 @@ import functools
 import inspect
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import EllipsisType
 from typing import Any, NoReturn, TypeVar
 
 from vyre.kernels import calls, intrinsics
@@ -25,6 +26,7 @@ from vyre.kernels.aggregates import (
 )
 from vyre.kernels.annotations import annotations_of
 from vyre.kernels.device import DeviceFunction
+from vyre.kernels.elements import ArrayAtomic
 from vyre.kernels.expressions import ExpressionReader
 from vyre.kernels.frame import Frame, OpenLoop
 from vyre.kernels.matching import other_pattern
@@ -270,8 +272,29 @@ class KernelReader(ExpressionReader):
     # ── simple statements ────────────────────────────────────────────────────────────────────────────────────────────
 
     def _Expr(self, node: ast.Expr, *, is_tail: bool) -> bool:
-        self.eval(node.value)
+        actions, x = self.actions, self.eval(node.value)
+        if isinstance(node.value, _ACTING):
+            is_used = self.actions > actions or _is_nothing(x) or not (is_runtime(x) or isinstance(x, StructValue))
+        else:  # a text is a comment
+            is_comment = isinstance(node.value, ast.Constant) and isinstance(x, (str, EllipsisType))
+            is_used = is_comment or isinstance(node.value, ast.NamedExpr)
+        if not is_used:
+            self._refuse_unused(node.value, x, is_tail=is_tail)
         return False
+
+    def _refuse_unused(self, node: ast.expr, x: object, *, is_tail: bool) -> NoReturn:
+        """Refuse a statement that is an expression of which nothing takes the value."""
+        written, fix = ast.unparse(node), "assign it to a name, store it in an array, or leave the line out"
+        if isinstance(node, (ast.Name, ast.Attribute)) and (callable(x) or isinstance(x, ArrayAtomic)):
+            self.refuse(node, f"{written!r} is named and not called", f"call it, as in {written}({_parameters(x)})")
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq) and len(node.ops) == 1:
+            left, right = node.left, node.comparators[0]
+            if isinstance(left, (ast.Name, ast.Attribute, ast.Subscript)):
+                fix = f"assign with one `=`, as in {ast.unparse(left)} = {ast.unparse(right)}, or leave the line out"
+            self.refuse(node, f"nothing uses what the comparison {written} gives", fix)
+        if is_tail and (self.results or not self.frame.is_kernel):
+            fix = f"return it, as in return {written}, or leave the line out"
+        self.refuse(node, f"nothing uses the value of {written}", fix)
 
     def _Pass(self, node: ast.Pass, *, is_tail: bool) -> bool:
         return False
@@ -807,6 +830,23 @@ def _rounded_up(number_: Value, step: int) -> Value:
         return number_
     rest = number_.cast(number_.dtype.unsigned)
     return (rest // step + (rest % step != 0).cast(rest.dtype)).cast(number_.dtype)
+
+
+_ACTING = (ast.Call, ast.IfExp, ast.ListComp, ast.SetComp, ast.DictComp)
+"""Expressions that may act, and so be statements."""
+
+
+def _is_nothing(x: object) -> bool:
+    """Whether an expression gave None, or as many None as a comprehension has elements."""
+    return x is None or (isinstance(x, (list, set)) and all(element is None for element in x))
+
+
+def _parameters(function: object) -> str:
+    """What a message writes for the arguments of a call: nothing, if a function has no parameters."""
+    try:
+        return "…" if inspect.signature(function).parameters else ""  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return "…"
 
 
 def _is_same_static(x: object, y: object) -> bool:
