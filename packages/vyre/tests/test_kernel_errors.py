@@ -1,9 +1,15 @@
 """What kernels refuse: every message is compared whole, with its place and its remedy."""
 
+import __future__
+
+import ast
+import asyncio
 import importlib.util
 import os
 import re
+import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -1147,26 +1153,103 @@ def test_functions_without_source_are_refused() -> None:
     assert str(error.value) == "got a lambda, expected a function. Fix: decorate a function that `def` makes"
 
 
-@pytest.mark.parametrize(
-    "inserted", ["import os\ndef other(y: int):\n    pass\n", "def half(x: float):\n    '\n", "#\n"]
-)
-def test_functions_whose_file_has_changed_are_refused(inserted: str, tmp_path: Path) -> None:
-    file = tmp_path / "edited.py"
-    text = (
-        "import vyre as vy\n\n\ndef half(x: vy.f32, y: vy.Array[vy.f32, 'n']) -> vy.Array[vy.f32, 'n']:\n    return y\n"
-    )
-    file.write_text(text)
-    spec = importlib.util.spec_from_file_location("edited", file)
+HALF = """import vyre as vy
+
+WEIGHT = 0.5
+
+def scaled(y: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    i = vy.index()
+    return y[i] * 0.5
+
+def make():
+    weight = 0.25
+
+    @vy.kernel
+    def inner(y: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+        return y[vy.index()] * weight
+
+    return inner
+"""
+
+
+def imported_from(file: Path):
+    spec = importlib.util.spec_from_file_location(file.stem, file)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    assert vy.kernel(module.half).__name__ == "half"
-    lines = text.splitlines(keepends=True)
-    file.write_text("".join([*lines[:3], *inserted.splitlines(keepends=True), *lines[3:]]))
+    return module
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("def scaled", "import os\ndef other(y: int):\n    pass\n\ndef scaled"),
+        ("def scaled", "def scaled(y: float):\n    '\n\ndef scaled"),
+        ("WEIGHT", "#\nWEIGHT"),
+        ("* 0.5", "* 0.75"),
+        ("* 0.5", "+ 0.5"),
+        ("* 0.5", "* WEIGHT"),
+        ("    i =", "    j = i ="),
+        ("def scaled", "@vy.func\ndef scaled"),
+    ],
+)
+def test_functions_whose_file_has_changed_are_refused(old: str, new: str, tmp_path: Path) -> None:
+    file = tmp_path / "edited.py"
+    file.write_text(HALF)
+    module = imported_from(file)
+    assert vy.kernel(module.scaled)(np.float32([4])).tolist() == [2]
+    file.write_text(HALF.replace(old, new, 1))
     os.utime(file, (1, 1))
-    with pytest.raises(vy.BuildError, match=r"source of 'half' has changed since it was imported.*Fix: import"):
-        vy.kernel(module.half)
+    with pytest.raises(vy.BuildError) as error:
+        vy.kernel(module.scaled)
+    assert str(error.value) == (
+        "the source of 'scaled' has changed since Python compiled it. Fix: import the module again, or start a new "
+        "process; tools that rewrite functions must leave kernels out"
+    )
+    file.write_text(HALF.replace(old, new, 1).replace("'\n", "''\n"))
+    again = imported_from(file)  # which is the remedy
+    if not isinstance(again.scaled, vy.kernels.device.DeviceFunction):
+        assert vy.kernel(again.scaled).__name__ == "scaled"
+
+
+def test_a_kernel_that_is_made_after_an_edit_is_refused(tmp_path: Path) -> None:
+    """A script that runs for long makes its kernels later than Python has read it."""
+    file = tmp_path / "running.py"
+    file.write_text(HALF)
+    module = imported_from(file)
+    assert module.make()(np.float32([4])).tolist() == [1]
+    file.write_text(HALF.replace("] * weight", "] / weight"))
+    os.utime(file, (1, 1))
+    with pytest.raises(vy.BuildError, match=r"source of 'inner' has changed since Python compiled it"):
+        module.make()
+    file.write_text(HALF + "# what stands behind a kernel does not matter\n")
+    os.utime(file, (2, 2))
+    assert module.make()(np.float32([4])).tolist() == [1]
+
+
+@pytest.mark.parametrize("future", ["", "from __future__ import annotations"])
+@pytest.mark.filterwarnings("error")
+def test_cells_of_a_notebook_are_compiled_under_earlier_imports_of_future(future: str, tmp_path: Path) -> None:
+    """A notebook compiles a cell with the flags of `from __future__` in earlier ones, and lets it await."""
+    file = tmp_path / "cell.py"
+    text = HALF + "import asyncio\n\nawait asyncio.sleep(0)\nassert (1, '\\d')\n"
+    file.write_text(text)
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | (__future__.annotations.compiler_flag if future else 0)
+    with warnings.catch_warnings(action="ignore"):
+        code = compile(text, str(file), "exec", flags, dont_inherit=True)
+    scope: dict[str, Any] = {}
+    asyncio.run(eval(code, scope))
+    assert vy.kernel(scope["scaled"])(np.float32([4])).tolist() == [2]
+
+
+def test_assertions_that_pytest_has_rewritten_are_read() -> None:
+    @vy.kernel
+    def asserted(y: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+        assert len(y.shape) == 1, "one axis"
+        return y[vy.index()]
+
+    assert asserted(np.float32([4])).tolist() == [4]
 
 
 def test_findings_of_validation_name_the_line_of_the_kernel() -> None:

@@ -1,11 +1,16 @@
 """The source of a function: its syntax tree, with places for messages."""
 
 from __future__ import annotations
+import __future__
 
 import ast
+import functools
 import inspect
+import linecache
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import CodeType
 from typing import Any
 
 from vyre.kernels.errors import KernelError
@@ -45,30 +50,29 @@ class FunctionSource:
         )
 
 
-def source_of(function: Callable[..., Any]) -> FunctionSource:
+def source_of(function: object) -> FunctionSource:
     """Read the source of a function that a ``def`` statement made.
 
     Raises:
-        BuildError: It is no such function, or its source is not there.
+        BuildError: It is no such function, or its source is not there, or is not what Python has compiled.
     """
-    if not inspect.isfunction(function) or function.__name__ == "<lambda>":
-        got = "a lambda" if inspect.isfunction(function) else type(function).__name__
-        raise BuildError(f"got {got}, expected a function", fix="decorate a function that `def` makes")
+    if not inspect.isfunction(function):
+        raise BuildError(f"got {type(function).__name__}, expected a function", fix=_function_fix(function))
+    if function.__name__ == "<lambda>":
+        raise BuildError("got a lambda, expected a function", fix="decorate a function that `def` makes")
     try:
         lines, first = inspect.getsourcelines(function)
     except (OSError, TypeError):
         message = f"the source of {function.__name__!r} is not available, and a kernel is compiled from its source"
         raise BuildError(message, fix="define the function in a file or in a notebook") from None
-    is_indented = lines[0][:1].isspace()
-    text = ("if True:\n" if is_indented else "") + "".join(lines)
-    try:
-        outer = ast.parse(text).body[0]
-    except (SyntaxError, IndexError):
-        raise _changed(function) from None
-    tree = outer.body[0] if isinstance(outer, ast.If) else outer
-    if not _is_of(tree, inspect.unwrap(function)):
-        raise _changed(function)
     file = inspect.getsourcefile(function) or function.__code__.co_filename
+    if not _is_compiled_from(function.__code__, "".join(linecache.getlines(file, function.__globals__))):
+        message = f"the source of {function.__name__!r} has changed since Python compiled it"
+        fix = "import the module again, or start a new process; tools that rewrite functions must leave kernels out"
+        raise BuildError(message, fix=fix)
+    is_indented = lines[0][:1].isspace()
+    outer = ast.parse(("if True:\n" if is_indented else "") + "".join(lines)).body[0]
+    tree = outer.body[0] if isinstance(outer, ast.If) else outer
     if not isinstance(tree, ast.FunctionDef):
         message = f"got {function.__name__!r}, which is no plain function"
         raise BuildError(message, fix="decorate a function that `def` makes, not `async def`")
@@ -77,18 +81,40 @@ def source_of(function: Callable[..., Any]) -> FunctionSource:
     return FunctionSource(function, file, [line.rstrip("\n") for line in lines], first, tree)
 
 
-def _is_of(tree: ast.stmt, function: Callable[..., Any]) -> bool:
-    """Whether a function was made by this statement, as far as the names of both tell."""
-    if not isinstance(tree, ast.FunctionDef | ast.AsyncFunctionDef):
-        return False
-    code, given = function.__code__, tree.args
-    named = [node.arg for node in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
-    return code.co_name == tree.name and list(code.co_varnames[: len(named)]) == named
+def _function_fix(given: object) -> str:
+    """What to pass in the place of what is no function."""
+    if isinstance(given, (int, str, tuple, list)):
+        return "name the options, as in @vy.kernel(workgroup_size=64) or @vy.kernel(shape='n')"
+    return "decorate a function that `def` makes" + ("; a structure is @vy.struct" if isinstance(given, type) else "")
 
 
-def _changed(function: Callable[..., Any]) -> BuildError:
-    message = f"the source of {function.__name__!r} has changed since it was imported, and a kernel is compiled from it"
-    return BuildError(message, fix="import the module again, or start a new process")
+_FUTURE = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
+"""The flags of what `from __future__ import` turns on, which a notebook does for later cells."""
+
+
+def _is_compiled_from(code: CodeType, text: str) -> bool:
+    """Whether Python makes this code of a function from the text of its file."""
+    flags = code.co_flags & _FUTURE | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    found = _functions_of(text, code.co_filename, flags).get((code.co_name, code.co_firstlineno))
+    return found == code or (found is not None and _is_rewritten(code))
+
+
+def _is_rewritten(code: CodeType) -> bool:
+    """Whether pytest has rewritten an assertion in the function: it uses names that no source can have."""
+    return any(name.startswith("@") for name in (*code.co_names, *code.co_varnames))
+
+
+@functools.lru_cache(maxsize=8)
+def _functions_of(text: str, file: str, flags: int) -> Mapping[tuple[str, int], CodeType]:
+    """The code of each function in the text of a file, by its name and the number of its first line."""
+    try:
+        with warnings.catch_warnings(action="ignore"):  # Python has given them already
+            found = [compile(text, file, "exec", flags, dont_inherit=True)]
+    except (SyntaxError, ValueError):
+        return {}
+    for code in found:  # which grows
+        found += [inner for inner in code.co_consts if isinstance(inner, CodeType)]
+    return {(code.co_name, code.co_firstlineno): code for code in found}
 
 
 def assigned_names(statements: Sequence[ast.AST]) -> dict[str, ast.AST]:
