@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import Any, ClassVar, NoReturn, TypeAlias, TypeVar, dataclass_transf
 
 import numpy as np
 
+from vyre.kernels.decorated import plain_source_of
 from vyre.kernels.device import DeviceFunction
 from vyre_driver.arrays.structs import VECTOR_SIZES, StructLayout, layout_of
 from vyre_foundation.build import Mutable
@@ -78,6 +80,9 @@ class Struct:
     """A base that tells type checkers that arrays of a structure have elements. It changes nothing else."""
 
 
+_NO_METHODS = (staticmethod, classmethod, property, functools.cached_property, functools.singledispatchmethod)
+
+
 class StructType:
     """A structure: names of fields with their types. Made by `struct`."""
 
@@ -126,8 +131,15 @@ class StructType:
         made = cls(given.__name__, {name: field_type(type_) for name, type_ in annotations.items()})
         made.defaults = {name: _default(made, name, vars(given)[name]) for name in annotations if name in vars(given)}
         made.__doc__, made.__module__ = given.__doc__, given.__module__
+        for name, value in vars(given).items():
+            if isinstance(value, _NO_METHODS):
+                message = (
+                    f"{given.__name__}.{name} is a {type(value).__name__}, and methods of structures are functions"
+                )
+                raise BuildError(message, fix="leave the decorator out, and call it as a method of a value")
         functions = {name: value for name, value in vars(given).items() if inspect.isfunction(value)}
-        made.methods = {name: DeviceFunction(value) for name, value in functions.items()}
+        sources = {name: plain_source_of(value, fix="leave it out") for name, value in functions.items()}
+        made.methods = {name: DeviceFunction(source) for name, source in sources.items()}
         return made
 
     @classmethod

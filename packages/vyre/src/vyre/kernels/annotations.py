@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from types import GenericAlias
@@ -13,7 +13,7 @@ from typing import Any, ClassVar, TypeVar, get_args, get_origin
 import numpy as np
 
 from vyre.kernels.aggregates import StructType, VectorType
-from vyre.kernels.source import FunctionSource
+from vyre.kernels.source import FunctionSource, closure_of
 from vyre_driver.errors import BackendError
 from vyre_foundation.build import Array
 from vyre_foundation.build.arguments import dtype_of, shown
@@ -120,17 +120,6 @@ def annotations_of(source: FunctionSource) -> dict[str, Any]:
         raise source.error(node, f"an annotation cannot be evaluated ({type(error).__name__}: {error})", fix) from None
 
 
-def closure_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """The values of the names that a function takes from the functions around it."""
-    found = {}
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        try:
-            found[name] = cell.cell_contents
-        except ValueError:  # not assigned yet
-            continue
-    return found
-
-
 def signature_of(source: FunctionSource) -> KernelSignature:
     """Read the signature of a kernel.
 
@@ -140,7 +129,8 @@ def signature_of(source: FunctionSource) -> KernelSignature:
     given, arguments = annotations_of(source), source.tree.args
     for extra in (arguments.vararg, arguments.kwarg):
         if extra is not None:
-            raise source.error(extra, f"a kernel has no parameter of variable number, got {extra.arg!r}", "name each")
+            message = f"a kernel has no parameter of variable number, got {extra.arg!r}"
+            raise source.error(extra, message, f"name each{_above(source)}")
     parameters, defaults = [], inspect.signature(source.function).parameters
     first = next(iter((*arguments.posonlyargs, *arguments.args)), None)
     for node in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
@@ -149,7 +139,8 @@ def signature_of(source: FunctionSource) -> KernelSignature:
             raise source.error(node, "a kernel is a function, and no method", fix)
         if node.annotation is None:
             message = f"the parameter {node.arg!r} has no annotation"
-            raise source.error(node, message, "write its type, such as vy.f32 or vy.Array[vy.f32, 'n']")
+            fix = f"write its type, such as vy.f32 or vy.Array[vy.f32, 'n']{_above(source)}"
+            raise source.error(node, message, fix)
         type_, default = _type(source, node.annotation, given[node.arg]), defaults[node.arg].default
         if default is inspect.Parameter.empty:
             default = None
@@ -159,6 +150,11 @@ def signature_of(source: FunctionSource) -> KernelSignature:
         parameters.append(Parameter(node.arg, type_, default))
     returned, is_tuple = _returned(source, given.get("return"))
     return KernelSignature(tuple(parameters), returned, is_tuple)
+
+
+def _above(source: FunctionSource) -> str:
+    """What a message says of a function that has no decorator where it stands: another one may have made it."""
+    return "" if source.tree.decorator_list else "; if a decorator has made this function, write that above @vy.kernel"
 
 
 def _returned(source: FunctionSource, given: Any) -> tuple[tuple[ArrayType, ...], bool]:

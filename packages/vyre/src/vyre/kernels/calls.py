@@ -17,7 +17,7 @@ import vyre_math
 from vyre import overloads
 from vyre.kernels import intrinsics
 from vyre.kernels.aggregates import StructType, Vector, VectorType
-from vyre.kernels.device import HostCallable
+from vyre.kernels.device import DeviceFunction, HostCallable
 from vyre.kernels.elements import ArrayAtomic
 from vyre.kernels.expressions import ExpressionReader
 from vyre.kernels.reader import kind_of
@@ -275,8 +275,12 @@ _CHANGING = frozenset(
 
 def call(reader: ExpressionReader, callee: Any, node: ast.Call) -> object:
     """Call anything but a device function."""
-    if isinstance(callee, HostCallable):
-        _refuse_kernel(reader, callee, node)
+    inner = _wrapped(callee)
+    if isinstance(inner, HostCallable):
+        _refuse_kernel(reader, inner, node)
+    if isinstance(inner, DeviceFunction):
+        fix = f"leave out the decorator above that of {inner.__name__!r}"
+        reader.refuse(node, f"{ast.unparse(node.func)!r} is in a wrapper, of which a kernel is not compiled", fix)
     positional, named = reader.arguments(node)
     if isinstance(callee, ArrayAtomic):
         return _atomic(reader, callee, node, positional, named)
@@ -318,7 +322,14 @@ def call(reader: ExpressionReader, callee: Any, node: ast.Call) -> object:
         fix = f"write vy.{'bool_' if dtype is bool_ else dtype}(…)"
     elif inspect.isfunction(callee):
         fix = f"decorate {name} with @vy.func"
+        if name == "<lambda>":
+            fix = "make it a function with `def`, and decorate that with @vy.func"
     reader.refuse(node, f"{name}(…) is a function of Python, which cannot compute with values of the program", fix)
+
+
+def _wrapped(callee: Any) -> Any:
+    """The kernel or the device function in a wrapper; the function in a wrapper of another one."""
+    return inspect.unwrap(callee, stop=lambda inner: isinstance(inner, (HostCallable, DeviceFunction)))
 
 
 def _refuse_change(reader: ExpressionReader, callee: Any, node: ast.Call) -> NoReturn:

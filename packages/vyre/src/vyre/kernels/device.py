@@ -6,7 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from vyre.kernels.source import FunctionSource, source_of
+from vyre.kernels.decorated import plain_source_of
+from vyre.kernels.source import FunctionSource
 from vyre_foundation.errors import BuildError
 
 
@@ -19,10 +20,9 @@ class DeviceFunction:
 
     __name__: str
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.function = function
-        self.source: FunctionSource = source_of(function)
-        functools.update_wrapper(self, function)
+    def __init__(self, source: FunctionSource) -> None:
+        self.source, self.function = source, source.function
+        functools.update_wrapper(self, source.function)
 
     def __repr__(self) -> str:
         return f"<device function {self.__name__!r}>"
@@ -45,6 +45,7 @@ def func(function: Callable[..., Any]) -> Any:
         The function, which can be called in kernels alone.
 
     Raises:
+        KernelError: Another decorator wraps it.
         BuildError: It is no such function, or its source is not there.
     """
-    return DeviceFunction(function)
+    return DeviceFunction(plain_source_of(function, fix="leave it out"))

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vyre.kernels.aggregates import Structure
-from vyre.kernels.annotations import closure_of
-from vyre.kernels.source import FunctionSource, assigned_names, changed_paths
+from vyre.kernels.source import FunctionSource, assigned_names, changed_paths, closure_of
 from vyre.kernels.values import LoopName
 from vyre_foundation.build import Mutable
 from vyre_foundation.dtype import DType

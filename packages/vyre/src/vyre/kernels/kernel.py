@@ -16,10 +16,11 @@ import vyre_driver
 from vyre.execution import backend_for, grid_for, on_host
 from vyre.kernels.annotations import ArrayType, KernelSignature, Role, ScalarType, signature_of
 from vyre.kernels.compile import CompiledKernel, Options, compile_kernel
+from vyre.kernels.decorated import plain_source_of
 from vyre.kernels.device import HostCallable
 from vyre.kernels.errors import KernelError
 from vyre.kernels.recording import record_call
-from vyre.kernels.source import FunctionSource, source_of
+from vyre.kernels.source import FunctionSource
 from vyre_driver import DeviceArray, DispatchConfig, EngineBackend, UnsupportedFeature, VyreBackend
 from vyre_driver.arrays.array import numpy_dtype
 from vyre_driver.arrays.dispatch import backend_of, dispatch_device_arrays
@@ -600,12 +601,13 @@ def kernel(
         The kernel.
 
     Raises:
-        KernelError: An annotation is missing, or no type of a kernel.
+        KernelError: An annotation is missing, or no type of a kernel; or another decorator wraps the function.
         BuildError: It is no such function, or its source is not there.
     """
 
     def make(function: Callable[..., Any]) -> KernelFunction:
-        source = source_of(function)
+        fix = "leave it out, or write it above @vy.kernel, where it wraps the calls"
+        source = plain_source_of(function, fix=fix)
         return KernelFunction(source, signature_of(source), Options(workgroup_size, subgroup_size, axes), backend)
 
     axes = None if shape is None else _axes(shape)

@@ -117,6 +117,17 @@ def _functions_of(text: str, file: str, flags: int) -> Mapping[tuple[str, int], 
     return {(code.co_name, code.co_firstlineno): code for code in found}
 
 
+def closure_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """The values of the names that a function takes from the functions around it."""
+    found = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:  # not assigned yet
+            continue
+    return found
+
+
 def assigned_names(statements: Sequence[ast.AST]) -> dict[str, ast.AST]:
     """The names that statements give values to, each with the first node that does; inner scopes are left out."""
     found: dict[str, ast.AST] = {}
