@@ -1146,7 +1146,7 @@ def test_functions_without_source_are_refused() -> None:
         vy.kernel(scope["unseen"])
     assert str(error.value) == (
         "the source of 'unseen' is not available, and a kernel is compiled from its source. "
-        "Fix: define the function in a file or in a notebook"
+        "Fix: define the function in a file, or in a cell of a notebook without %%time and the like"
     )
     with pytest.raises(vy.BuildError) as error:
         vy.kernel(lambda x: x)
@@ -1241,6 +1241,35 @@ def test_cells_of_a_notebook_are_compiled_under_earlier_imports_of_future(future
     scope: dict[str, Any] = {}
     asyncio.run(eval(code, scope))
     assert vy.kernel(scope["scaled"])(np.float32([4])).tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("* 0.5", "* 0.75"), ("* 0.5", "* WEIGHT"), ("    i =", "    j = 2\n    i =")]
+)
+def test_a_kernel_on_a_page_that_is_no_module_is_compared_alone(old: str, new: str, tmp_path: Path) -> None:
+    """Tools that run the examples of a page compile each with the name of the page, and with its lines."""
+    page = tmp_path / "page.md"
+    text = "# A page, with no Python in it\n\n```python\n"
+    page.write_text(f"{text}{HALF}```\n")
+    scope: dict[str, Any] = {}
+    exec(compile("\n" * text.count("\n") + HALF, str(page), "exec"), scope)
+    assert vy.kernel(scope["scaled"])(np.float32([4])).tolist() == [2]
+    assert scope["make"]()(np.float32([4])).tolist() == [1]
+    page.write_text(f"{text}{HALF}```\n".replace(old, new, 1))
+    os.utime(page, (1, 1))
+    with pytest.raises(vy.BuildError, match=r"source of 'scaled' has changed since Python compiled it"):
+        vy.kernel(scope["scaled"])
+
+
+def test_statements_of_a_cell_are_compiled_apart(tmp_path: Path) -> None:
+    """IPython does so: calls of a module are other code where the import is not seen."""
+    file = tmp_path / "cell.py"
+    file.write_text(HALF)
+    scope: dict[str, Any] = {}
+    for statement in ast.parse(HALF).body:
+        exec(compile(ast.Module([statement], []), str(file), "exec"), scope)
+    assert vy.kernel(scope["scaled"])(np.float32([4])).tolist() == [2]
+    assert scope["make"]()(np.float32([4])).tolist() == [1]
 
 
 def test_assertions_that_pytest_has_rewritten_are_read() -> None:

@@ -22,7 +22,7 @@ from vyre_driver.errors import InvalidGraph
 from vyre_foundation.cached import cached_property
 from vyre_foundation.discovery.migration import Migrated
 from vyre_foundation.errors import VyreError
-from vyre_foundation.ir.origin import Origin
+from vyre_foundation.ir.origin import Origin, place_text
 from vyre_foundation.text.errors import TextError
 from vyre_foundation.text.places import Places, Position, position
 from vyre_foundation.validate.facts import Finding, InvalidProgram
@@ -244,7 +244,7 @@ def _shown(line: SourceLine, margin: str) -> Iterator[tuple[FragmentKind, str]]:
     code, mark = _window("".join(x if x.isprintable() else " " for x in line.code), line.column - 1)
     width = max(1, min(line.width, len(code) - mark))
     yield FragmentKind.FRAME, f"\n {margin}--> "
-    yield FragmentKind.PLACE, f"{line.file}:{line.line}:{line.column}"
+    yield FragmentKind.PLACE, place_text(line.file, line.line, line.column)
     yield FragmentKind.FRAME, f"\n {margin} |\n {line.line} | "
     yield FragmentKind.CODE, code.rstrip()
     yield FragmentKind.FRAME, f"\n {margin} | "

@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 Line: TypeAlias = tuple[str, int]
 """A file and the number of a line: what an `Origin` is made of on demand."""
+
+
+def place_text(file: str, line: int, column: int | None = None) -> str:
+    """How messages name a place: as ``file:line:column``, and in a cell of a notebook as tracebacks there do."""
+    cell = _cell_of(file)
+    if cell is not None:
+        return f"{cell}, line {line}"
+    return f"{file}:{line}" if column is None else f"{file}:{line}:{column}"
+
+
+def _cell_of(file: str) -> str | None:
+    """What IPython calls the cell that it has compiled as a file, such as ``Cell In[3]``."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    format_code_name = getattr(getattr(shell, "compile", None), "format_code_name", None)
+    named = None if format_code_name is None else format_code_name(file)
+    return None if named is None else " ".join(named)
 
 
 class Origin(NamedTuple):
@@ -16,7 +33,7 @@ class Origin(NamedTuple):
     line: int
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}"
+        return place_text(*self)
 
 
 class Origins:

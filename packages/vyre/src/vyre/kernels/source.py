@@ -16,6 +16,7 @@ from typing import Any
 from vyre.kernels.errors import KernelError
 from vyre.kernels.matching import MatchRewriter
 from vyre_foundation.errors import BuildError
+from vyre_foundation.ir.origin import place_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +46,8 @@ class FunctionSource:
         before = line.encode()[:start].decode()  # columns of the tree count bytes
         marked = line.encode()[start:stop].decode().rstrip()
         caret = "".join("\t" if c == "\t" else " " for c in before) + "^" * max(1, len(marked))
-        return KernelError(
-            message, fix=fix, where=f"{self.file}:{number}:{len(before) + 1}", line=line.rstrip(), caret=caret
-        )
+        where = place_text(self.file, number, len(before) + 1)
+        return KernelError(message, fix=fix, where=where, line=line.rstrip(), caret=caret)
 
 
 def source_of(function: object) -> FunctionSource:
@@ -64,19 +64,21 @@ def source_of(function: object) -> FunctionSource:
         lines, first = inspect.getsourcelines(function)
     except (OSError, TypeError):
         message = f"the source of {function.__name__!r} is not available, and a kernel is compiled from its source"
-        raise BuildError(message, fix="define the function in a file or in a notebook") from None
+        fix = "define the function in a file, or in a cell of a notebook without %%time and the like"
+        raise BuildError(message, fix=fix) from None
     file = inspect.getsourcefile(function) or function.__code__.co_filename
-    if not _is_compiled_from(function.__code__, "".join(linecache.getlines(file, function.__globals__))):
+    text = "\n" * (first - 1) + "".join(lines)  # which keeps the numbers of the lines
+    if lines[0][:1].isspace():
+        text = "\n" * (first - 2) + "if True:\n" + "".join(lines)
+    if not _is_compiled_from(function.__code__, "".join(linecache.getlines(file, function.__globals__)), text):
         message = f"the source of {function.__name__!r} has changed since Python compiled it"
         fix = "import the module again, or start a new process; tools that rewrite functions must leave kernels out"
         raise BuildError(message, fix=fix)
-    is_indented = lines[0][:1].isspace()
-    outer = ast.parse(("if True:\n" if is_indented else "") + "".join(lines)).body[0]
+    outer = ast.parse(text).body[0]
     tree = outer.body[0] if isinstance(outer, ast.If) else outer
     if not isinstance(tree, ast.FunctionDef):
         message = f"got {function.__name__!r}, which is no plain function"
         raise BuildError(message, fix="decorate a function that `def` makes, not `async def`")
-    ast.increment_lineno(tree, first - 1 - is_indented)
     MatchRewriter().visit(tree)
     return FunctionSource(function, file, [line.rstrip("\n") for line in lines], first, tree)
 
@@ -92,11 +94,21 @@ _FUTURE = sum(getattr(__future__, name).compiler_flag for name in __future__.all
 """The flags of what `from __future__ import` turns on, which a notebook does for later cells."""
 
 
-def _is_compiled_from(code: CodeType, text: str) -> bool:
-    """Whether Python makes this code of a function from the text of its file."""
-    flags = code.co_flags & _FUTURE | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-    found = _functions_of(text, code.co_filename, flags).get((code.co_name, code.co_firstlineno))
-    return found == code or (found is not None and _is_rewritten(code))
+def _is_compiled_from(code: CodeType, file: str, text: str) -> bool:
+    """Whether Python makes this code of a function from the text of its file.
+
+    In a file that is no module, as a page of documentation, it is compared with the text of the function alone: what
+    does not depend on the names around it.
+    """
+    flags, place = code.co_flags & _FUTURE | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, (code.co_name, code.co_firstlineno)
+    known = _functions_of(file, code.co_filename, flags)
+    found = (_functions_of(text, code.co_filename, flags) or {} if known is None else known).get(place)
+    if found is None or found == code:
+        return found is not None
+    if known is None:
+        return _outline(found) == _outline(code)
+    apart = _functions_of(file, code.co_filename, flags, apart=True) or {}
+    return apart.get(place) == code or _is_rewritten(code)
 
 
 def _is_rewritten(code: CodeType) -> bool:
@@ -105,16 +117,31 @@ def _is_rewritten(code: CodeType) -> bool:
 
 
 @functools.lru_cache(maxsize=8)
-def _functions_of(text: str, file: str, flags: int) -> Mapping[tuple[str, int], CodeType]:
-    """The code of each function in the text of a file, by its name and the number of its first line."""
+def _functions_of(
+    text: str, file: str, flags: int, *, apart: bool = False
+) -> Mapping[tuple[str, int], CodeType] | None:
+    """The code of each function in a text, by its name and the number of its first line; None if it is no module.
+
+    `apart`: each statement is compiled by itself, as IPython does, which makes other code of the calls of a module.
+    """
     try:
         with warnings.catch_warnings(action="ignore"):  # Python has given them already
-            found = [compile(text, file, "exec", flags, dont_inherit=True)]
-    except (SyntaxError, ValueError):
-        return {}
+            if apart:
+                statements = compile(text, file, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True).body
+                modules = [ast.Module([statement], []) for statement in statements]
+            found = [compile(x, file, "exec", flags, dont_inherit=True) for x in (modules if apart else [text])]
+    except (SyntaxError, ValueError, RecursionError):
+        return None
     for code in found:  # which grows
         found += [inner for inner in code.co_consts if isinstance(inner, CodeType)]
     return {(code.co_name, code.co_firstlineno): code for code in found}
+
+
+def _outline(code: CodeType) -> tuple[object, ...]:
+    """The names, numbers, texts and lines of a function, which do not depend on what stands around it."""
+    constants = [repr(x) for x in code.co_consts if not isinstance(x, CodeType)]
+    names = {*code.co_names, *code.co_varnames, *code.co_freevars, *code.co_cellvars}
+    return names, constants, {line for *_, line in code.co_lines() if line is not None}
 
 
 def closure_of(function: Callable[..., Any]) -> dict[str, Any]:
