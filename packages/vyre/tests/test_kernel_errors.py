@@ -5,6 +5,7 @@ import __future__
 import ast
 import asyncio
 import importlib.util
+import itertools
 import os
 import re
 import warnings
@@ -985,6 +986,85 @@ Fix: call it, as in counts.atomic_add(…)
 """)
 def atomic_that_is_not_called(x: vy.Array[vy.u8, "n"], counts: vy.InOut[vy.u32, 256]) -> None:
     counts.atomic_add
+
+
+MANY = np.ones(5000, np.float32)
+
+
+@case("""
+14: loops and comprehensions are unrolled to more than 4096 iterations in this kernel
+    for w in MANY:
+             ^^^^
+Fix: count with `for k in range(n)`, a loop of the program, and index a NumPy array by k for what is known before
+""")
+def loop_over_many_elements(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    total = vy.f32(0)
+    for w in MANY:
+        total += w * x[0]
+    return total
+
+
+@case("""
+19: loops and comprehensions are unrolled to more than 4096 iterations in this kernel
+        for _k in itertools.count():
+                  ^^^^^^^^^^^^^^^^^
+Fix: count with `for k in range(n)`, a loop of the program, and index a NumPy array by k for what is known before
+""")
+def loops_without_end(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    total = vy.f32(0)
+    for _j in (1, 2):
+        for _k in itertools.count():
+            total += x[0]
+    return total
+
+
+@vy.func
+def first_beyond(v: vy.f32) -> vy.f32:
+    for k in itertools.count():
+        if v < float(k):
+            return v
+    return v
+
+
+@case("""
+14: loops and comprehensions are unrolled to more than 4096 iterations in this kernel
+    for k in itertools.count():
+             ^^^^^^^^^^^^^^^^^
+Fix: count with `for k in range(n)`, a loop of the program, and index a NumPy array by k for what is known before
+""")
+def returning_loop_without_end(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    return first_beyond(x[vy.index()])
+
+
+@case("""
+30: loops and comprehensions are unrolled to more than 4096 iterations in this kernel
+    return sum(x[k] for k in range(10**9))
+                             ^^^^^^^^^^^^
+Fix: count with `for k in range(n)`, a loop of the program, and index a NumPy array by k for what is known before
+""")
+def sum_of_many_values(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    return sum(x[k] for k in range(10**9))
+
+
+@case("""
+44: comprehensions compute more than 65536 elements while this kernel is compiled
+    return x[vy.index()] * len([k for k in range(10**9) if k < 0])
+                                           ^^^^^^^^^^^^
+Fix: compute them outside of the kernel, in a NumPy array, and use that
+""")
+def many_elements(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    return x[vy.index()] * len([k for k in range(10**9) if k < 0])
+
+
+def test_a_long_loop_of_the_program_is_the_remedy_for_one_that_is_unrolled() -> None:
+    @vy.kernel
+    def counted(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+        total = vy.f32(0)
+        for k in range(len(MANY)):
+            total += MANY[k] * x[0]
+        return total
+
+    assert counted(np.float32([2])).tolist() == [2 * len(MANY)]
 
 
 @vy.func

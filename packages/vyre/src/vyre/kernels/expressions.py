@@ -11,6 +11,7 @@ from vyre.kernels import intrinsics
 from vyre.kernels.elements import ElementReader
 from vyre.kernels.operators import OperatorReader
 from vyre.kernels.source import assigned_names
+from vyre.kernels.values import is_runtime
 from vyre_foundation.build import Value
 
 _TAKE_ALL = (sum, min, max, list, tuple, set, frozenset, dict, sorted)
@@ -46,9 +47,12 @@ class ExpressionReader(OperatorReader, ElementReader, ABC):
         def run(level: int) -> None:
             if level == len(generators):
                 found.append(result())
+                if is_runtime(found[-1]):
+                    self.unrolled(generators[0].iter)
                 return
             generator = generators[level]
             for x in self.iterable(generator.iter):
+                self.computed(generator.iter)
                 for name in assigned_names([generator.target]):
                     names.pop(name, None)
                 self.assign(generator.target, x)

@@ -35,6 +35,12 @@ _OF_ARRAYS = ("sum", "min", "max", "any", "all")
 """What Python calls a function of `vyre` that computes with arrays, on the host."""
 
 
+MAX_ITERATIONS = 4096
+"""Iterations to which the loops of a kernel are unrolled: compilers need minutes for more."""
+MAX_ELEMENTS = 65536
+"""Elements that the comprehensions of a kernel compute."""
+
+
 @dataclass(frozen=True, slots=True)
 class Condition:
     """What is open: an expression that Python evaluates only under a condition, and the program always."""
@@ -79,6 +85,8 @@ class NodeReader:
         self.conditions: list[Condition] = []
         """What is open that Python would evaluate only under a condition, outermost first."""
         self.has_effects = self.has_barrier = False
+        self.iterations = self.elements = 0
+        """How many iterations of loops were unrolled, and how many elements of comprehensions were computed."""
         self.actions = 0
         """How many stores, atomics, barriers and traps were read."""
         self.tables: dict[int, tuple[KernelArray, object]] = {}
@@ -326,6 +334,24 @@ class NodeReader:
         with self.at(node):
             elements: Iterable[Any] = iter(x)
         return elements
+
+    def unrolled(self, node: ast.AST) -> None:
+        """Count an iteration that is written into the program."""
+        self.iterations += 1
+        if self.iterations > MAX_ITERATIONS:
+            fix = (
+                "count with `for k in range(n)`, a loop of the program,"
+                " and index a NumPy array by k for what is known before"
+            )
+            message = f"loops and comprehensions are unrolled to more than {MAX_ITERATIONS} iterations in this kernel"
+            self.refuse(node, message, fix)
+
+    def computed(self, node: ast.AST) -> None:
+        """Count an element that a comprehension computes while the kernel is compiled."""
+        self.elements += 1
+        if self.elements > MAX_ELEMENTS:
+            message = f"comprehensions compute more than {MAX_ELEMENTS} elements while this kernel is compiled"
+            self.refuse(node, message, "compute them outside of the kernel, in a NumPy array, and use that")
 
     def require_iterable(self, x: object, node: ast.AST) -> None:
         """Refuse to go through the elements of what has them only when the program runs."""

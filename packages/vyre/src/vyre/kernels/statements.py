@@ -606,6 +606,7 @@ class KernelReader(ExpressionReader):
                 self.refuse(node, "a loop that is unrolled has `return` and `break` or `continue`", fix)
             unrolled: list[ast.stmt] = []
             for x in self.iterable(node.iter) if ranged is None else ranged:
+                self.unrolled(node.iter)
                 known = ast.Assign([node.target], KnownValue(x))
                 unrolled += [ast.copy_location(known, node), *node.body]
             return self.block([*unrolled, *rest], is_tail=is_tail)
@@ -638,6 +639,7 @@ class KernelReader(ExpressionReader):
         self.frame.loops.append(OpenLoop(True, self.depth))
         ends = False
         for x in elements:
+            self.unrolled(node.iter)
             if isinstance(x, (StructValue, Vector)) and (line := self._changed_at(ast.unparse(node.target))):
                 fix = "assign to a part of what has a name of its own, outside of the loop"
                 self.refuse(node.target, f"line {line} changes a part of a copy of the element", fix)
@@ -666,6 +668,7 @@ class KernelReader(ExpressionReader):
             if not holds:
                 break
             count += 1
+            self.unrolled(node.test)
             if count > MAX_UNROLLED:
                 fix = "make what it tests a value of the program, and state a limit with vy.bounded(…)"
                 self.refuse(node.test, f"a loop is unrolled more than {MAX_UNROLLED} times", fix)
