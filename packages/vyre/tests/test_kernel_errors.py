@@ -771,7 +771,7 @@ def no_annotation(x):
 29: got Python's type float, expected one that says its width
 def annotation_of_python(x: float):
                             ^^^^^
-Fix: use f32 or f64; an array is vy.Array[vy.f32, 'n']
+Fix: use vy.f32 or vy.f64; an array is vy.Array[vy.f32, 'n']
 """)
 def annotation_of_python(x: float):
     pass
@@ -781,7 +781,7 @@ def annotation_of_python(x: float):
 28: got the type ndarray, expected a type
 def annotation_of_numpy(x: np.ndarray):
                            ^^^^^^^^^^
-Fix: use one of bool_, u8, u16, u32, u64, i8, i16, i32, i64, f16, bf16, f32, f64, or NumPy's type of one; an array is vy.Array[vy.f32, 'n']
+Fix: use one of vy.bool_, vy.u8, vy.u16, vy.u32, vy.u64, vy.i8, vy.i16, vy.i32, vy.i64, vy.f16, vy.bf16, vy.f32, vy.f64, or NumPy's type of one; an array is vy.Array[vy.f32, 'n']
 """)  # noqa: E501
 def annotation_of_numpy(x: np.ndarray):
     pass
@@ -1082,6 +1082,48 @@ def device_function_whose_result_is_dropped(x: vy.Array[vy.f32, "n"]) -> vy.Arra
     i = vy.index()
     doubled(x[i])
     return x[i]
+
+
+def test_a_result_in_which_nothing_is_stored_is_refused() -> None:
+    def copied(x: vy.InOut[vy.f32, "n"]) -> None:
+        y = x[vy.index()]
+        y += 1.0
+
+    with pytest.raises(vy.KernelError) as error:
+        vy.kernel(copied).program
+    assert error.value.message == "nothing is stored in the result 'x'"
+    assert error.value.fix == "store its elements, as in x[vy.index()] = x, or annotate it with vy.Array"
+
+    def nothing(x: vy.Array[vy.f32, "n"]) -> None:
+        pass
+
+    with pytest.raises(vy.KernelError) as error:
+        vy.kernel(nothing).program
+    assert error.value.message == "the kernel has no result, and no assertion"
+
+    @vy.kernel(shape="n")
+    def positive(x: vy.Array[vy.f32, "n"]) -> None:
+        assert x[vy.index()] > 0, "not positive"
+
+    assert positive(np.float32([1])) is None
+    with pytest.raises(vy.Trapped, match="not positive"):
+        positive(np.float32([-1]))
+
+
+def test_what_is_returned_is_new() -> None:
+    with pytest.raises(vy.InvalidLaunch) as error:
+        product(1, ONES, PAIRS, out=ONES)
+    assert error.value.fix == (
+        "annotate a parameter with vy.Out, which takes the memory of a result; what is returned is new"
+    )
+
+    @vy.kernel
+    def into(x: vy.Array[vy.f32, "n"], out: vy.Out[vy.f32, "n"]) -> None:
+        out[vy.index()] = x[vy.index()] * 2.0
+
+    memory = np.zeros(3, np.float32)
+    into(ONES, out=memory)
+    assert memory.tolist() == [2, 2, 2]
 
 
 def test_what_acts_is_a_statement() -> None:

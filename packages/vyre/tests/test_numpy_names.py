@@ -182,8 +182,8 @@ def test_names_that_python_asks_for_have_none(module: ModuleType) -> None:
         ("vy.where(x[i] > 0, x[i], y[i])", "write vy.select"),
         ("np.where(x[i] > 0, x[i], y[i])", "write vy.select"),
         ("np.subtract(x[i], y[i])", "write x - y"),
-        ("vy.subtract(x[i], y[i])", "write x[i] - y[i] in a kernel, where i = vyre.index()"),
-        ("vy.sine(x[i])", "use vyre.sin"),
+        ("vy.subtract(x[i], y[i])", "write x[i] - y[i] in a kernel, where i = vy.index()"),
+        ("vy.sine(x[i])", "use vy.sin"),
         ("np.sine(x[i])", "correct the expression"),
     ],
 )

@@ -406,7 +406,7 @@ def common_dtype(operands: Sequence[Operand]) -> DType:
             return x.dtype  # type: ignore[attr-defined, no-any-return]
     for x in operands:
         _number(x)
-    raise BuildError("none of the operands has a type", fix="give one of them a type, as in vy.u32(1)")
+    raise BuildError("none of the operands has a type", fix="give one of them a type, as in vy.f32(x) or vy.u32(x)")
 
 
 def builder_of(*operands: object) -> ProgramBuilder | None:

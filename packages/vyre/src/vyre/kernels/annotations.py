@@ -14,6 +14,7 @@ import numpy as np
 
 from vyre.kernels.aggregates import StructType, VectorType
 from vyre.kernels.source import FunctionSource, closure_of
+from vyre.kernels.values import front_door
 from vyre_driver.errors import BackendError
 from vyre_foundation.build import Array
 from vyre_foundation.build.arguments import dtype_of, shown
@@ -219,4 +220,4 @@ def _dtype(source: FunctionSource, node: ast.expr, given: Any, otherwise: str = 
     try:
         return dtype_of(given)
     except BuildError as error:
-        raise source.error(node, error.message, error.fix + otherwise) from None
+        raise source.error(node, error.message, front_door(error.fix) + otherwise) from None

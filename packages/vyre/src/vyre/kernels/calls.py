@@ -20,7 +20,7 @@ from vyre.kernels.aggregates import StructType, Vector, VectorType
 from vyre.kernels.device import DeviceFunction, HostCallable
 from vyre.kernels.elements import ArrayAtomic
 from vyre.kernels.expressions import ExpressionReader
-from vyre.kernels.reader import kind_of
+from vyre.kernels.reader import OF_ARRAYS, kind_of
 from vyre.kernels.values import KernelArray, NumberChoice, is_runtime
 from vyre_algorithms.numpy_names import ELEMENTS, FUNCTIONS
 from vyre_foundation.build import Array, Value
@@ -295,6 +295,7 @@ def call(reader: ExpressionReader, callee: Any, node: ast.Call) -> object:
         _refuse_change(reader, callee, node)
     reader.actions += is_change
     if is_change or (not is_runtime(positional) and not is_runtime(named)):
+        _require_constant(reader, callee, node)
         return callee(*positional, **named)
     handler = BUILTINS.get(callee) if _is_hashable(callee) else None
     if handler is not None and (not named or callee is print):
@@ -311,6 +312,9 @@ def call(reader: ExpressionReader, callee: Any, node: ast.Call) -> object:
     if callee is getattr(vyre_algorithms, name, None):
         fix = "call it outside of the kernel, and pass what it returns"
         reader.refuse(node, f"{name}(…) computes with whole arrays, and runs kernels of its own", fix)
+    if name in OF_ARRAYS and any(isinstance(x, KernelArray) for x in positional):
+        fix = f"write a loop over its elements; outside of a kernel, vy.{name} computes with whole arrays"
+        reader.refuse(node, f"{ast.unparse(node.func)}(…) computes with a whole array", fix)
     same = FUNCTIONS.get(name, name if hasattr(ops, name) or hasattr(vyre_math, name) else None)
     fix = f"write vy.{same}" if same else "use the functions of vyre, or pass what is known before"
     if not same and name in ELEMENTS:
@@ -325,6 +329,16 @@ def call(reader: ExpressionReader, callee: Any, node: ast.Call) -> object:
         if name == "<lambda>":
             fix = "make it a function with `def`, and decorate that with @vy.func"
     reader.refuse(node, f"{name}(…) is a function of Python, which cannot compute with values of the program", fix)
+
+
+def _require_constant(reader: ExpressionReader, callee: Any, node: ast.Call) -> None:
+    """Refuse a function that gives another number in each call: a kernel calls it once, while it is compiled."""
+    of = getattr(callee, "__self__", None)
+    module = str(getattr(callee, "__module__", None) or type(of).__module__)
+    if module.partition(".")[0] in ("random", "secrets", "time") or module.startswith("numpy.random"):
+        message = f"{ast.unparse(node.func)}(…) gives other numbers in each call, and is called once, by the compiler"
+        fix = "pass what it gives as an argument; vy.uniform(key, n) makes an array of random numbers"
+        reader.refuse(node, message, fix)
 
 
 def _wrapped(callee: Any) -> Any:
@@ -427,7 +441,8 @@ def _in_order(
     try:
         bound = inspect.signature(callee).bind(*positional, **named)
     except TypeError as error:
-        reader.refuse(node, f"{callee.__name__}(): {error}", f"see help(vy.{callee.__name__})")
+        parameters = ", ".join(inspect.signature(callee).parameters)
+        reader.refuse(node, f"{callee.__name__}(): {error}", f"write vy.{callee.__name__}({parameters})")
     bound.apply_defaults()
     return bound.args
 

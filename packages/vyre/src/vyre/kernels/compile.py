@@ -21,7 +21,7 @@ from vyre_foundation.dtype import DType
 from vyre_foundation.errors import BuildError
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.shapes import LAUNCH_SHAPE, Axis
-from vyre_foundation.ir.stmt import Atomic, Store
+from vyre_foundation.ir.stmt import Atomic, Store, Trap
 from vyre_foundation.ir.walk import statements
 
 WORKGROUP_SIZES: Sequence[int | tuple[int, ...]] = (64, 64, (16, 16), (8, 8, 4))
@@ -244,11 +244,15 @@ class _Reading:
     def _require_stores(self, compiled: Program) -> None:
         """Refuse a result in which nothing is stored, where its parameter stands."""
         changed = {s.buffer.name for s in statements(compiled.body) if isinstance(s, (Store, Atomic))}
+        if not self.results and not any(isinstance(s, Trap) for s in statements(compiled.body)):
+            fix = "annotate a result, as in -> vy.Array[vy.f32, 'n'], and give its elements values"
+            raise self.source.error(self.source.tree, "the kernel has no result, and no assertion", fix)
         given = self.source.tree.args
         for parameter in (*given.posonlyargs, *given.args, *given.kwonlyargs):
             name = parameter.arg
-            if name in self.arrays and self.arrays[name].role is Role.OUT and name not in changed:
-                fix = f"store its elements, as in {name}[vy.index()] = x, or leave the parameter out"
+            if name in self.arrays and self.arrays[name].role is not Role.IN and name not in changed:
+                other = "leave the parameter out" if self.arrays[name].role is Role.OUT else "annotate it with vy.Array"
+                fix = f"store its elements, as in {name}[vy.index()] = x, or {other}"
                 raise self.source.error(parameter, f"nothing is stored in the result {name!r}", fix)
 
     def _require_shape_of_use(self, uses: Sequence[tuple[KernelArray, ast.AST]]) -> None:

@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
+import vyre_foundation.functions as ops
+import vyre_math
 from vyre.kernels.aggregates import COMPONENTS, StructType, StructValue, Variables, Vector, VectorType
-from vyre.kernels.reader import NodeReader, kind_of
+from vyre.kernels.reader import OF_ARRAYS, NodeReader, kind_of
 from vyre.kernels.values import ElementPart, KernelArray, NumberChoice, is_runtime
 from vyre_foundation.build import Value
 from vyre_foundation.dtype import DType, bool_, u32
@@ -174,7 +176,8 @@ class ElementReader(NodeReader):
         for part in parts:
             if isinstance(part, (int, np.integer)) and not isinstance(part, bool):
                 if part < 0:
-                    fix = "indices do not count from the end: use len(x) - 1"
+                    length = f"len({array.place})" if len(array.axes) == 1 else f"{array.place}.shape[axis]"
+                    fix = f"indices do not count from the end: use {length} - {-part}"
                     self.refuse(node, f"the index {part} is out of bounds", fix)
                 found.append(int(part))
             elif isinstance(part, NumberChoice):
@@ -283,9 +286,17 @@ class ElementReader(NodeReader):
                     fix = f"name a number of it, as in {x.place}.field.{name}(…)"
                     self.refuse(node, f"an element of {x.place!r} is no number, so it has no atomics", fix)
                 return ArrayAtomic(x, name)
-            self.refuse(node, f"an array has no attribute {name!r}", "use shape, ndim, size, dtype or an atomic")
+            fix = "use shape, ndim, size, dtype or an atomic"
+            if name in OF_ARRAYS or name == "mean":
+                fix = f"write a loop over its elements; outside of a kernel, vy.{name} computes with whole arrays"
+            self.refuse(node, f"an array has no attribute {name!r}", fix)
         if isinstance(x, Value) and name not in ("dtype", "cast", "bitcast"):
-            self.refuse(node, f"a value has no attribute {name!r}", "use dtype, cast or bitcast")
+            fix = "use dtype, cast or bitcast"
+            if name == "astype":
+                fix = f"write {ast.unparse(node.value)}.cast(…)"
+            elif hasattr(ops, name) or hasattr(vyre_math, name):
+                fix = f"write vy.{name}({ast.unparse(node.value)})"
+            self.refuse(node, f"a value has no attribute {name!r}", fix)
         if isinstance(x, NumberChoice):
             self.refuse(node, "a number has no type here", "give it one, as in vy.u32(1)")
         return getattr(x, name)

@@ -271,6 +271,10 @@ class KernelLauncher(HostCallable):
                 fix = "pass the parameters of the kernel"
                 if name in ("backend", "config"):
                     fix = f"name it before the call: {self._compiled.name}.on(…)(…)"
+                elif name.startswith("out"):
+                    fix = (
+                        "annotate a parameter with vy.Out, which takes the memory of a result; what is returned is new"
+                    )
                 raise InvalidLaunch(name, needed=needed, got="a name that the kernel has no parameter of", fix=fix)
             if name in found:
                 raise InvalidLaunch(name, needed="one value", got="two", fix="pass it once")

@@ -55,6 +55,7 @@ _SWAPPED: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Gt: ast.Lt,
     ast.GtE: ast.LtE,
 }
+_WORDS: Mapping[type[ast.operator], str] = {ast.BitAnd: "and", ast.BitOr: "or"}
 MAX_POWER = 64
 """The greatest exponent of an integer power that is written as products."""
 
@@ -115,11 +116,24 @@ class OperatorReader(NodeReader):
         if isinstance(op, (ast.BitAnd, ast.BitOr, ast.BitXor)):
             x, y = _wrapped_mask(x, y), _wrapped_mask(y, x)
         left, right = self.unify((x, y), node)
+        if isinstance(op, ast.BitXor) and left.dtype.is_float:
+            fix = "write `**` for a power; bits of a float are those of x.bitcast(vy.u32)"
+            self.refuse(node, f"`^` is the exclusive or of integers, and got operands of {left.dtype}", fix)
         if left.dtype is not right.dtype:
             self._refuse_mixed(left, right, node)
+        if left.dtype.is_integer and type(y) is int:
+            self._refuse_meaningless(op, y, left.dtype, node)
         if isinstance(op, ast.Div) and not left.dtype.is_float:
             self._refuse_division(left.dtype, (x, y), node)
         return compute(left, right)
+
+    def _refuse_meaningless(self, op: ast.operator, y: int, dtype: DType, node: ast.AST) -> None:
+        """Refuse a divisor of 0, and a shift by more bits than there are: what they give is defined, but not meant."""
+        if isinstance(op, (ast.FloorDiv, ast.Mod)) and y == 0:
+            self.refuse(node, "the divisor is 0", "divide by another number")
+        if isinstance(op, (ast.LShift, ast.RShift)) and y >= dtype.bits:
+            fix = f"shift by 0 … {dtype.bits - 1}, or convert to a wider type"
+            self.refuse(node, f"a value of {dtype} is shifted by {y} bits, and has {dtype.bits}", fix)
 
     def _refuse_mixed(self, left: Value, right: Value, node: ast.AST) -> NoReturn:
         """Refuse operands of two types, and name a conversion: to the float, or to the wider type."""
@@ -168,6 +182,9 @@ class OperatorReader(NodeReader):
             return self.test(node)
         x = self.eval(node.operand)
         compute = _UNARY[type(node.op)]
+        if isinstance(node.op, ast.Invert) and isinstance(x, Value) and x.dtype.is_float:
+            fix = "write `not` for a truth, or -x; bits of a float are those of x.bitcast(vy.u32)"
+            self.refuse(node, f"`~` inverts the bits of integers, and got a value of {x.dtype}", fix)
         if isinstance(x, Vector):
             return Vector(compute(part) for part in x)
         return x.map(compute) if isinstance(x, NumberChoice) else compute(x)
@@ -207,6 +224,10 @@ class OperatorReader(NodeReader):
 
     def test(self, node: ast.expr) -> bool | Value:
         """The truth of an expression: a bool where Python knows it, else a value of bool."""
+        if isinstance(node, ast.Tuple) and node.elts:
+            self.refuse(
+                node, "a tuple is tested, which is always true", "write the condition without parentheses and comma"
+            )
         if isinstance(node, ast.BoolOp):
             return self._logic(node)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
@@ -217,6 +238,7 @@ class OperatorReader(NodeReader):
     def _logic(self, node: ast.BoolOp) -> bool | Value:
         """`and` and `or` of truths. What Python knows decides at once, as in Python."""
         is_and = isinstance(node.op, ast.And)
+        self._refuse_bare_number(node)
         result: bool | Value = is_and
         for part in node.values:
             if isinstance(result, bool):
@@ -232,7 +254,19 @@ class OperatorReader(NodeReader):
                 return x
         return result
 
+    def _refuse_bare_number(self, node: ast.BoolOp) -> None:
+        """Refuse ``x == 1 or 2``, which is true for every x."""
+        compared = next((x for x in node.values if isinstance(x, ast.Compare)), None)
+        for part in node.values:
+            if compared is not None and isinstance(part, ast.Constant) and not isinstance(part.value, bool):
+                again = ast.Compare(compared.left, compared.ops[:1], [part])
+                fix = f"write the comparison again, as in {ast.unparse(again)}"
+                self.refuse(
+                    part, f"{ast.unparse(part)} is an operand of `and` or `or`, and always {bool(part.value)}", fix
+                )
+
     def _Compare(self, node: ast.Compare) -> object:
+        self._refuse_bound_first(node)
         left = self.eval(node.left)
         result: bool | Value | Any = True
         for number_, (op, part) in enumerate(zip(node.ops, node.comparators, strict=True)):
@@ -251,6 +285,17 @@ class OperatorReader(NodeReader):
             if not isinstance(result, Value) and not is_runtime(result) and not result:
                 return result
         return result
+
+    def _refuse_bound_first(self, node: ast.Compare) -> None:
+        """Refuse ``a > b & c < d``, which asks for ``a > (b & c) < d``, where no parentheses say that this is meant."""
+        for part in node.comparators[:-1]:
+            if isinstance(part, ast.BinOp) and (word := _WORDS.get(type(part.op))):
+                line = self.frame.source.lines[part.lineno - self.frame.source.first].encode()
+                if not line[: part.col_offset].rstrip().endswith(b"("):
+                    sign, names = ("&", "and") if word == "and" else ("|", "or"), ast.unparse(part)
+                    fix = f"write `{word}` for the operator, or parentheses, as in ({names})"
+                    message = f"`{sign[0]}` binds more strongly than comparisons, so ({names}) is compared"
+                    self.refuse(node, message, fix)
 
     def _comparison(self, op: ast.cmpop, x: Any, y: Any, node: ast.AST) -> Any:
         compute = _COMPARE[type(op)]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
-import re
+import builtins
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from vyre.kernels.aggregates import Structure, StructValue, Variables, Vector, assemble, disassemble, map_leaves
+from vyre.kernels.device import DeviceFunction, HostCallable
 from vyre.kernels.frame import Frame, Hints
 from vyre.kernels.values import (
     ElementPart,
@@ -20,8 +22,10 @@ from vyre.kernels.values import (
     NumberChoice,
     Unbound,
     common_type,
+    front_door,
     has_type_or_number,
     is_runtime,
+    public_name,
     typed_text,
 )
 from vyre_algorithms.numpy_names import FUNCTIONS
@@ -31,7 +35,7 @@ from vyre_foundation.dtype import DType, bool_
 from vyre_foundation.errors import VyreError
 
 _CONVERSIONS: Mapping[int, Callable[[object], object]] = {ord("s"): str, ord("r"): repr, ord("a"): ascii}
-_OF_ARRAYS = ("sum", "min", "max", "any", "all")
+OF_ARRAYS = ("sum", "min", "max", "any", "all")
 """What Python calls a function of `vyre` that computes with arrays, on the host."""
 
 
@@ -113,17 +117,16 @@ class NodeReader:
         except VyreError as error:
             if error.fields.get("line") is not None:
                 raise
-            fix = re.sub(
-                r"\.cast\((\w+)\)", r".cast(vy.\1)", error.fix
-            )  # a kernel sees the types through the front door
-            raise self.frame.source.error(node, error.message, fix) from error
+            raise self.frame.source.error(node, error.message, front_door(error.fix)) from error
         except (IterationLeft, VariableNeeded, RecursionError):
             raise
         except Exception as error:
             message = f"{type(error).__name__} while the kernel is compiled: {error}"
             known = FUNCTIONS.get(getattr(error, "name", None) or "")
             message, _, remedy = message.partition(". Fix: ")
-            fix = f"write vy.{known}" if known else remedy or "correct the expression"
+            fix = f"write vy.{known}" if known else remedy.replace("vyre.", "vy.") or "correct the expression"
+            if isinstance(error, AttributeError) and hasattr(builtins, str(error.name)) and "module 'vyre'" in message:
+                fix = f"write {error.name}, which is Python's"
             raise self.frame.source.error(node, message, fix) from error
 
     # ── entry points ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -132,7 +135,10 @@ class NodeReader:
         """The value of an expression: an object of Python, or what the program knows only when it runs."""
         method = getattr(self, f"_{type(node).__name__}", None)
         if method is None:
-            self.refuse(node, f"got {_described(node)}, which a kernel cannot have", "write it without")
+            fix = "write it without"
+            if isinstance(node, ast.Lambda):
+                fix = "make it a function with `def` outside of the kernel, and decorate that with @vy.func"
+            self.refuse(node, f"got {_described(node)}, which a kernel cannot have", fix)
         with self.at(node):
             return method(node)
 
@@ -144,6 +150,13 @@ class NodeReader:
             return x.truth()
         if isinstance(x, KernelArray):
             self.refuse(node, f"the truth of the array {x.place!r} is not one value", "test an element, as in x[i] > 0")
+        if isinstance(x, (Vector, StructValue, ElementPart)):
+            self.refuse(
+                node, f"the truth of {kind_of(x)} is not one value", "test a part of it; a comparison is a truth"
+            )
+        if inspect.isroutine(x) or isinstance(x, (DeviceFunction, HostCallable)):
+            fix = f"call it, as in {_written(node)}(…), or test whether it is None"
+            self.refuse(node, "a function is tested, which is always true", fix)
         with self.at(node):
             return bool(x)
 
@@ -160,7 +173,7 @@ class NodeReader:
             self.refuse(node, f"got {kind_of(x)}, expected a value", f"index it, as in {x.name}[i]")
         literal = number(x)
         if literal is None and not isinstance(x, NumberChoice):
-            self.refuse(node, f"got {kind_of(x)}, expected a value or a number", "pass a value or a number")
+            self.refuse(node, f"got {kind_of(x)}, expected a value or a number", _part_of(x))
         if dtype is None:
             typed = f"vy.f32({literal})" if isinstance(literal, float) else "vy.u32(1)"
             self.refuse(node, "a number has no type here", f"give it one, as in {typed}")
@@ -292,7 +305,8 @@ class NodeReader:
             dtypes = {bool_}
         if not dtypes:
             message = f"the branches of the `if` at line {line} give {name} values that have no type"
-            typed = typed_text(plain[0]) if plain and plain[0] is not None else "vy.i32(1)"
+            numbers = sorted((x for x in plain if x is not None), key=lambda x: not isinstance(x, float))
+            typed = typed_text(numbers[0]) if numbers else "vy.i32(1)"
             self.refuse(node, message, f"give them one, as in {typed}")
         (dtype,) = dtypes
         for x in values:
@@ -358,7 +372,7 @@ class NodeReader:
         if isinstance(x, (Value, NumberChoice, KernelArray, ElementPart)):
             fix = "count with `for k in range(…)` and index the array"
             name = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
-            if name in _OF_ARRAYS:
+            if name in OF_ARRAYS:
                 fix += f"; outside of a kernel, vy.{name} computes with whole arrays"
             self.refuse(node, "the elements are not known while the kernel is compiled", fix)
 
@@ -415,6 +429,28 @@ class NodeReader:
         dtypes = tuple(dtype for pair in zip(before, after, strict=True) if (dtype := common_type(*pair)) is not None)
         if len(dtypes) == len(before) > 0:
             raise VariableNeeded(carried.block, carried.name, structure, dtypes)
+
+
+def _written(node: ast.AST) -> str:
+    """How messages write an expression; a statement has none."""
+    return ast.unparse(node) if isinstance(node, ast.expr) else "f"
+
+
+def _part_of(x: object) -> str:
+    """What to write in the place of what is no number: a part of it."""
+    if isinstance(x, Vector):
+        return "compute with its components, as in v.x"
+    if isinstance(x, StructValue):
+        return f"compute with its fields, as in s.{next(iter(x.type.fields))}"
+    if isinstance(x, (tuple, list)):
+        return "compute with its elements, which get names by y, x = …"
+    if inspect.isroutine(x) or isinstance(x, DeviceFunction):
+        return "call the function"
+    if isinstance(x, DType):
+        return f"give it a number, as in vy.{public_name(x)}(1)"
+    if x is None:
+        return "write a value; barriers, stores and traps give none"
+    return "pass a value or a number"
 
 
 def kind_of(x: object) -> str:

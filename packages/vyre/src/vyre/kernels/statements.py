@@ -30,7 +30,7 @@ from vyre.kernels.elements import ArrayAtomic
 from vyre.kernels.expressions import ExpressionReader
 from vyre.kernels.frame import Frame, OpenLoop
 from vyre.kernels.matching import other_pattern
-from vyre.kernels.reader import IterationLeft
+from vyre.kernels.reader import IterationLeft, kind_of
 from vyre.kernels.source import assigned_names, has_return, is_unnamed, leaves_iteration, path_of
 from vyre.kernels.values import (
     ElementPart,
@@ -247,6 +247,10 @@ class KernelReader(ExpressionReader):
         at = self.eval(target.slice)
         if not isinstance(container, (list, dict)) or is_runtime(at) or not self.may_change(container):
             fix = "use a private array, as in vy.private(vy.f32, 3)"
+            if isinstance(container, Vector) and type(at) is int and -len(container) <= at < len(container):
+                fix = (
+                    f"assign to the component, as in {ast.unparse(target.value)}.{COMPONENTS[at % len(container)]} = …"
+                )
             self.refuse(target, "an element of an object of Python is changed", fix)
         return at
 
@@ -337,6 +341,9 @@ class KernelReader(ExpressionReader):
         if not self.results:
             fix = "annotate what the kernel returns, as in -> vy.Array[vy.f32, 'n']"
             self.refuse(node.value, "a value is returned, but the kernel has no annotation of what it returns", fix)
+        if len(self.results) == 1 and isinstance(x, (tuple, list)) and not isinstance(x, Vector):
+            fix = "return one value, or annotate several arrays, as in -> tuple[vy.Array[…], vy.Array[…]]"
+            self.refuse(node.value, f"got {kind_of(x)} for one array", fix)
         parts = list(x) if isinstance(x, tuple) and len(self.results) > 1 else [x]
         if len(parts) != len(self.results):
             fix = "return one value for each array"

@@ -1,0 +1,203 @@
+"""Remedies are true: each mistake is refused with what to write, and what is written so compiles and computes."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import vyre as vy
+
+HEAD = """
+import math
+import random
+import time
+import numpy as np
+import vyre as vy
+
+TABLE = np.float32([1, 2, 3])
+NUMBER = 0.5
+FLAG = None
+
+def plain(v):
+    return v + v
+
+@vy.func
+def twice(v):
+    return v + v
+
+@vy.func
+def is_large(v):
+    return v > 2
+
+@vy.struct
+class Ball(vy.Struct):
+    place: vy.f32
+    speed: vy.f32
+
+@vy.kernel{options}
+def k(x: vy.Array[vy.{dtype}, "n"]) -> vy.Array[vy.{dtype}, "n"]:
+    i = vy.index()
+"""
+RANDOM = "pass what it gives as an argument; vy.uniform(key, n) makes an array of random numbers"
+SEVERAL = "return one value, or annotate several arrays, as in -> tuple[vy.Array[…], vy.Array[…]]"
+ROWS: list[tuple[str, str, str, str, list[float]]] = [
+    # the type of the elements, the mistake, the remedy, what is written then, and what it gives for 1, 2, 3
+    ("f32", "return x[-1]", "indices do not count from the end: use len(x) - 1", "return x[len(x) - 1]", [3, 3, 3]),
+    ("f32", "return x[-2]", "indices do not count from the end: use len(x) - 2", "return x[len(x) - 2]", [2, 2, 2]),
+    ("f32", "return x[i] ^ 2", "write `**` for a power; bits of a float are those of x.bitcast(vy.u32)",
+     "return x[i] ** 2", [1, 4, 9]),
+    ("f32", "return ~x[i]", "write `not` for a truth, or -x; bits of a float are those of x.bitcast(vy.u32)",
+     "return -x[i]", [-1, -2, -3]),
+    ("f32", "return x[i].astype(vy.f32)", "write x[i].cast(…)", "return x[i].cast(vy.f32)", [1, 2, 3]),
+    ("f32", "return x[i].sqrt()", "write vy.sqrt(x[i])", "return vy.sqrt(x[i]) * 0.0", [0, 0, 0]),
+    ("f32", "return math.floor(x[i])", "write vy.floor", "return vy.floor(x[i])", [1, 2, 3]),
+    ("f32", "return round(x[i])", "write vy.round", "return vy.round(x[i])", [1, 2, 3]),
+    ("f32", "return np.float32(x[i])", "write vy.f32(…)", "return vy.f32(x[i])", [1, 2, 3]),
+    ("f32", "return vy.float32(x[i])", "use vy.f32", "return vy.f32(x[i])", [1, 2, 3]),
+    ("f32", "return float(x[i])", "write vy.f32(x) or another type", "return vy.f32(x[i])", [1, 2, 3]),
+    ("f32", "return x[i].cast(float)", "use vy.f32 or vy.f64", "return x[i].cast(vy.f32)", [1, 2, 3]),
+    ("f32", "t = vy.private(float, 3)\nreturn x[i] + t[0]", "use vy.f32 or vy.f64",
+     "t = vy.private(vy.f32, 3)\nreturn x[i] + t[0]", [1, 2, 3]),
+    ("f32", "return max(x[i], 2)", "write vy.max, which gives the other operand for a NaN", "return vy.max(x[i], 2)",
+     [2, 2, 3]),
+    ("f32", "return x[i] * (x[i] > 2)", "convert one of them, as in vy.f32(x[i] > 2)",
+     "return x[i] * vy.f32(x[i] > 2)", [0, 0, 3]),
+    ("f32", "return x[i] + i", "convert one of them, as in vy.f32(i)", "return x[i] + vy.f32(i)", [1, 3, 5]),
+    ("f32", "return vy.min(x[i], i)", "convert it with .cast(vy.f32)", "return vy.min(x[i], i.cast(vy.f32))",
+     [0, 1, 2]),
+    ("f32", "return plain(x[i])", "decorate plain with @vy.func", "return twice(x[i])", [2, 4, 6]),
+    ("f32", "f = lambda v: v + v\nreturn f(x[i])",
+     "make it a function with `def` outside of the kernel, and decorate that with @vy.func", "return twice(x[i])",
+     [2, 4, 6]),
+    ("f32", "return x[i] + twice", "call the function", "return x[i] + twice(x[i])", [3, 6, 9]),
+    ("f32", "return x[i] + vy.f32", "give it a number, as in vy.f32(1)", "return x[i] + vy.f32(1)", [2, 3, 4]),
+    ("f32", "return x[i] if is_large else 0.0", "call it, as in is_large(…), or test whether it is None",
+     "return x[i] if is_large(x[i]) else 0.0", [0, 0, 3]),
+    ("f32", "return x[i] if twice else 0.0", "call it, as in twice(…), or test whether it is None",
+     "return x[i] if twice is not None else 0.0", [1, 2, 3]),
+    ("f32", "assert (x[i] > 0, 'positive')\nreturn x[i]", "write the condition without parentheses and comma",
+     "assert x[i] > 0, 'positive'\nreturn x[i]", [1, 2, 3]),
+    ("f32", "if (x[i] > 2,):\n    return 0.0\nreturn x[i]", "write the condition without parentheses and comma",
+     "if x[i] > 2:\n    return 0.0\nreturn x[i]", [1, 2, 0]),
+    ("f32", "v = vy.vec(x[i], x[i])\nreturn x[i] if v else 0.0", "test a part of it; a comparison is a truth",
+     "v = vy.vec(x[i], x[i])\nreturn x[i] if v.x > 2 else 0.0", [0, 0, 3]),
+    ("f32", "b = Ball(x[i], x[i])\nreturn x[i] if b else 0.0", "test a part of it; a comparison is a truth",
+     "b = Ball(x[i], x[i])\nreturn x[i] if b.place > 2 else 0.0", [0, 0, 3]),
+    ("f32", "v = vy.vec(x[i], x[i])\nif v == v:\n    return 0.0\nreturn x[i]",
+     "compute with its components, as in v.x",
+     "v = vy.vec(x[i], x[i])\nif v.x == v.y:\n    return 0.0\nreturn x[i]", [0, 0, 0]),
+    ("f32", "b = Ball(x[i], x[i])\nreturn b + 1.0", "compute with its fields, as in s.place",
+     "b = Ball(x[i], x[i])\nreturn b.place + 1.0", [2, 3, 4]),
+    ("f32", "v = vy.vec(x[i], x[i])\nv[1] = 3.0\nreturn v.y", "assign to the component, as in v.y = …",
+     "v = vy.vec(x[i], x[i])\nv.y = 3.0\nreturn v.y", [3, 3, 3]),
+    ("f32", "return x[i], x[i]", SEVERAL, "return x[i]", [1, 2, 3]),
+    ("f32", "return None", "write a value; barriers, stores and traps give none", "return 0.0", [0, 0, 0]),
+    ("f32", "return x[i] * random.random()",
+     RANDOM, "return x[i]", [1, 2, 3]),
+    ("f32", "return x[i] * np.random.rand()",
+     RANDOM, "return x[i]", [1, 2, 3]),
+    ("f32", "return x[i] * time.perf_counter()",
+     RANDOM, "return x[i]", [1, 2, 3]),
+    ("f32", "return np.sum(x)",
+     "write a loop over its elements; outside of a kernel, vy.sum computes with whole arrays",
+     "total = vy.f32(0)\nfor k in range(len(x)):\n    total += x[k]\nreturn total", [6, 6, 6]),
+    ("f32", "return x.max()",
+     "write a loop over its elements; outside of a kernel, vy.max computes with whole arrays",
+     "total = vy.f32(0)\nfor k in range(len(x)):\n    total = vy.max(total, x[k])\nreturn total", [3, 3, 3]),
+    ("f32", "total = vy.f32(0)\nfor v in x:\n    total += v\nreturn total",
+     "count with `for k in range(…)` and index the array",
+     "total = vy.f32(0)\nfor k in range(len(x)):\n    total += x[k]\nreturn total", [6, 6, 6]),
+    ("f32", "for w in (1.0, 2.0):\n    if x[i] > w:\n        break\nreturn x[i]",
+     "count with `for k in range(…)`, which is a loop of the program",
+     "for k in range(2):\n    if x[i] > TABLE[k]:\n        break\nreturn x[i]", [1, 2, 3]),
+    ("f32", "t = [1.0, 2.0, 3.0]\nreturn t[i]",
+     "loop over a tuple, as in tuple(range(3)), or index an array: vy.private, or one of NumPy from outside",
+     "return TABLE[i]", [1, 2, 3]),
+    ("f32", "t = [0.0, 0.0]\nt[i] = x[i]\nreturn t[0]", "use a private array, as in vy.private(vy.f32, 3)",
+     "t = vy.private(vy.f32, 3)\nt[i] = x[i]\nreturn t[i]", [1, 2, 3]),
+    ("f32", "if x[i] > 2:\n    y = x[i]\nreturn y", "give 'y' a value before the `if`",
+     "y = 0.0\nif x[i] > 2:\n    y = x[i]\nreturn y", [0, 0, 3]),
+    ("f32", "if x[i] > 2:\n    y = 1\nelse:\n    y = 2.5\nreturn y", "give them one, as in vy.f32(2.5)",
+     "if x[i] > 2:\n    y = 1\nelse:\n    y = vy.f32(2.5)\nreturn y", [2.5, 2.5, 1]),
+    ("f32", "total = 0.0\nfor k in range(3):\n    total += 1.0\nreturn total",
+     "make it a variable of the program, with a type, as in total = vy.f32(0.0)",
+     "total = vy.f32(0.0)\nfor k in range(3):\n    total += 1.0\nreturn total", [3, 3, 3]),
+    ("f32", "y = x[i]\nwhile y > 1:\n    y -= 1\nreturn y",
+     "state how often it runs at most, as in `while vy.bounded(y > 1, 1000):`",
+     "y = x[i]\nwhile vy.bounded(y > 1, 1000):\n    y -= 1\nreturn y", [1, 1, 1]),
+    ("f32", "y = x[i]\nwhile True:\n    y -= 1\n    if y < 1:\n        break\nreturn y",
+     "state how often it runs at most, as in `while vy.bounded(True, 1000):`",
+     "y = x[i]\nwhile vy.bounded(True, 1000):\n    y -= 1\n    if y < 1:\n        break\nreturn y", [0, 0, 0]),
+    ("f32", "for k in vy.range(2):\n    pass\nreturn x[i]", "write range, which is Python's",
+     "for k in range(2):\n    pass\nreturn x[i]", [1, 2, 3]),
+    ("f32", "for k in range(x[i]):\n    pass\nreturn x[i]", "convert it with .cast(vy.u32)",
+     "for k in range(x[i].cast(vy.u32)):\n    pass\nreturn x[i]", [1, 2, 3]),
+    ("f32", "vy.trap('no')\nreturn x[i]", "write vy.trap(code, tag)", "if x[i] < 0:\n    vy.trap(1, 'no')\nreturn x[i]",
+     [1, 2, 3]),
+    ("f32", "vy.barrier(1)\nreturn x[i]", "write vy.barrier()", "vy.barrier()\nreturn x[i]", [1, 2, 3]),
+    ("f32", "y: float = x[i]\nreturn y", "write its type, such as vy.u32", "y: vy.f32 = x[i]\nreturn y", [1, 2, 3]),
+    ("f32", "return vy.exp(0)", "give one of them a type, as in vy.f32(x) or vy.u32(x)", "return vy.exp(vy.f32(0))",
+     [1, 1, 1]),
+    ("f32", "return x[i] // 2", "write vy.floor(x / y), where each operation is rounded", "return vy.floor(x[i] / 2)",
+     [0, 1, 1]),
+    ("i32", "return x[i] // 2",
+     "write vy.div and vy.rem, which truncate, or vy.floor_div and vy.floor_mod; / is for floats, // and % unsigned",
+     "return vy.floor_div(x[i], 2)", [0, 1, 1]),
+    ("u32", "return x[i] / 2",
+     "write x[i] // 2 for a whole number, or convert to a type of floats, as in vy.f32(x[i]) / 2", "return x[i] // 2",
+     [0, 1, 1]),
+    ("u32", "return x[i] // 0", "divide by another number", "return x[i] // 2", [0, 1, 1]),
+    ("u32", "return x[i] % 0", "divide by another number", "return x[i] % 2", [1, 0, 1]),
+    ("u32", "return x[i] << 32", "shift by 0 … 31, or convert to a wider type", "return x[i] << 31", [2**31, 0, 2**31]),
+    ("u32", "return x[i] >> 40", "shift by 0 … 31, or convert to a wider type",
+     "return (x[i].cast(vy.u64) >> 40).cast(vy.u32)", [0, 0, 0]),
+    ("u32", "return 5 if x[i] == 1 or 2 else 0", "write the comparison again, as in x[i] == 2",
+     "return 5 if x[i] == 1 or x[i] == 2 else 0", [5, 5, 0]),
+    ("u32", "return 5 if x[i] > 1 and 5 else 0", "write the comparison again, as in x[i] > 5",
+     "return 5 if x[i] > 1 and x[i] > 5 else 0", [0, 0, 0]),
+    ("u32", "return 5 if x[i] > 1 & x[i] < 3 else 0", "write `and` for the operator, or parentheses, as in (1 & x[i])",
+     "return 5 if x[i] > 1 and x[i] < 3 else 0", [0, 5, 0]),
+    ("u32", "return 5 if 0 < x[i] & 1 < 2 else 0", "write `and` for the operator, or parentheses, as in (x[i] & 1)",
+     "return 5 if 0 < (x[i] & 1) < 2 else 0", [5, 0, 5]),
+    ("u32", "return 5 if x[i] == 1 | x[i] == 2 else 0", "write `or` for the operator, or parentheses, as in (1 | x[i])",
+     "return 5 if x[i] == 1 or x[i] == 2 else 0", [5, 5, 0]),
+    ("u32", "return x[i] + True", "write 1", "return x[i] + 1", [2, 3, 4]),
+    ("u32", "return 300000000000 + x[i]", "use 0 … 4294967295, or another type", "return 4294967295 + x[i]", [0, 1, 2]),
+    ("u32", "return 5 if x[i] - 2 < 0 else 0",
+     "compare before the subtraction, as in x > 0, or convert the operands with .cast(vy.i32)",
+     "return 5 if x[i] < 2 else 0", [5, 0, 0]),
+    ("u32", "return x[i] ** i", "write the product as a loop",
+     "product = vy.u32(1)\nfor k in range(i):\n    product *= x[i]\nreturn product", [1, 2, 9]),
+    ("u32", "return vy.sqrt(x[i]).cast(vy.u32)", "cast the operand first",
+     "return vy.sqrt(x[i].cast(vy.f32)).cast(vy.u32)", [1, 1, 1]),
+    ("u32", "a, b = i\nreturn x[a]", "write a = vy.index(), or state more axes, as in shape=('h', 'w')",
+     "a = vy.index()\nreturn x[a]", [1, 2, 3]),
+    ("u32", "x = 3\ndel x\nreturn 3", "write it without", "return 3", [3, 3, 3]),
+    ("u32", "raise ValueError('no')", "write vy.trap(code, text), or `assert condition, text`",
+     "assert x[i] > 0, 'no'\nreturn x[i]", [1, 2, 3]),
+    ("u32", "for k in range(0, 9, x[i]):\n    pass\nreturn x[i]",
+     "count with a step of 1, and compute the index in the loop",
+     "for k in range(0, 9):\n    pass\nreturn x[i]", [1, 2, 3]),
+]  # fmt: skip
+
+
+def made(tmp_path: Path, dtype: str, body: str) -> Any:
+    """The kernel with a body."""
+    file = tmp_path / "student.py"
+    lines = "".join(f"    {line}\n" for line in body.split("\n"))
+    file.write_text(HEAD.format(dtype=dtype, options="") + lines, "utf-8")
+    scope: dict[str, Any] = {"__name__": "student"}
+    exec(compile(file.read_text("utf-8"), str(file), "exec"), scope)
+    return scope["k"]
+
+
+@pytest.mark.filterwarnings("ignore:assertion is always true")
+@pytest.mark.parametrize(("dtype", "mistake", "fix", "written", "expected"), ROWS, ids=[row[1] for row in ROWS])
+def test_a_remedy_that_is_written_computes(dtype, mistake, fix, written, expected, tmp_path):
+    with pytest.raises(vy.KernelError) as error:
+        made(tmp_path, dtype, mistake).program
+    assert error.value.fix == fix
+    assert error.value.fields["line"].strip() in map(str.strip, mistake.split("\n"))
+    x = np.array([1, 2, 3], getattr(vy, dtype).numpy)
+    assert made(tmp_path, dtype, written)(x).tolist() == expected
