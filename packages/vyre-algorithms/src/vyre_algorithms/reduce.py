@@ -460,9 +460,7 @@ def _reduced(
     return delivered(found.reshape(shape), out)
 
 
-def _along(
-    operation: str, array: Array, axes: tuple[int, ...], result: DType, backend: Backend, ddof: int
-) -> Array:
+def _along(operation: str, array: Array, axes: tuple[int, ...], result: DType, backend: Backend, ddof: int) -> Array:
     """The results along some axes, which are read as they lie in memory if they follow each other there."""
     before, after = _around(array, axes)
     length, inner = math.prod(array.shape[n] for n in axes), math.prod(array.shape[n] for n in after)
