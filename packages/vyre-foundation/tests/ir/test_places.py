@@ -1,6 +1,6 @@
 """Messages name lines of files, and cells of notebooks as IPython does."""
 
-import sys
+import builtins
 from types import SimpleNamespace
 
 import pytest
@@ -16,12 +16,12 @@ def test_a_line_of_a_file_is_named_by_the_file() -> None:
 def test_a_line_of_a_cell_is_named_as_tracebacks_do(monkeypatch: pytest.MonkeyPatch) -> None:
     compiler = SimpleNamespace(format_code_name={"cell.py": ("Cell", "In[4]")}.get)
     shell = SimpleNamespace(compile=compiler)
-    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setattr(builtins, "get_ipython", lambda: shell, raising=False)
     assert str(Origin("cell.py", 3)) == place_text("cell.py", 3, 7) == "Cell In[4], line 3"
     assert place_text("student.py", 3, 7) == "student.py:3:7"
 
 
-@pytest.mark.parametrize("module", [SimpleNamespace(), SimpleNamespace(get_ipython=lambda: None)])
-def test_ipython_without_a_shell_names_no_cells(module: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "IPython", module)
+@pytest.mark.parametrize("shell", [None, SimpleNamespace(), SimpleNamespace(compile=SimpleNamespace())])
+def test_another_shell_names_no_cells(shell: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(builtins, "get_ipython", lambda: shell, raising=False)
     assert place_text("cell.py", 3) == "cell.py:3"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import builtins
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
@@ -20,7 +20,7 @@ def place_text(file: str, line: int, column: int | None = None) -> str:
 
 def _cell_of(file: str) -> str | None:
     """What IPython calls the cell that it has compiled as a file, such as ``Cell In[3]``."""
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    shell = getattr(builtins, "get_ipython", lambda: None)()
     format_code_name = getattr(getattr(shell, "compile", None), "format_code_name", None)
     named = None if format_code_name is None else format_code_name(file)
     return None if named is None else " ".join(named)
