@@ -1,6 +1,6 @@
 """Random programs over images, with borders, guards, windows and several components: `cpu` beside the reference."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from random import Random
 
@@ -32,11 +32,15 @@ class Image:
         self.components = self.random.choice([1, 1, 2, 3])
         axes = AXES[self.rank]
         inner = axes if self.components == 1 else (*axes, self.components)
-        with vy.program("image", self.random.choice(WORKGROUPS[self.rank]), shape=axes) as self.p:
+        has_components = self.components > 1 and self.rank < 3 and self.random.random() < 0.5
+        launch = inner if has_components else axes
+        sizes = [(self.components, 16), (4, 4), (4, 8, 2)][: len(launch)] if has_components else WORKGROUPS[self.rank]
+        with vy.program("image", self.random.choice(sizes), shape=launch) as self.p:
             self.x, self.mask = self.p.read("x", vy.u32, shape=inner), self.p.read("mask", vy.u32, shape=axes)
             self.outs = [self.p.write(f"out{n}", vy.u32, shape=inner) for n in range(self.random.choice([1, 1, 2]))]
             ids = self.p.index()
-            self.ids = ids if isinstance(ids, tuple) else (ids,)
+            self.ids = (ids if isinstance(ids, tuple) else (ids,))[: self.rank]
+            self.part = ids[-1] if has_components else None
             self.extents = [self.mask.shape[axis] for axis in range(self.rank)]
             self._body(self.random.choice(["plain", "returns", "branch", "interior", "border", "window", "box", "box"]))
         self.program = self.p.build()
@@ -58,7 +62,7 @@ class Image:
                 near = (ids[0] == 0) | (ids[-1] == extents[-1] - 1)
                 for out in self.outs:
                     value = vy.select(near, self._mask(), self._element())
-                    out[self._place(*ids, *[0] * (self.components > 1))] = value
+                    out[self._place(*ids, *self._own())] = value
             case "box":
                 self._box(self.random.choice(["torus", "floored", "clamped", "within", "inside", "anywhere"]))
             case "window":
@@ -68,7 +72,7 @@ class Image:
                 with p.range(*self.random.choice(bounds)) as k:
                     total.set(total * 3 + self.mask[self._place(*ids[:axis], k, *ids[axis + 1 :])])
                 for out in self.outs:
-                    out[self._place(*ids, *[0] * (self.components > 1))] = total
+                    out[self._place(*ids, *self._own())] = total
             case _:
                 self._stores()
 
@@ -103,12 +107,18 @@ class Image:
 
         neighbours(())
         for out in self.outs:
-            out[self._place(*self.ids, *[0] * (self.components > 1))] = total
+            out[self._place(*self.ids, *self._own())] = total
+
+    def _own(self) -> Sequence[Value | int]:
+        """The component of an invocation, or the first one."""
+        return [0 if self.part is None else self.part] * (self.components > 1)
 
     def _stores(self) -> None:
         for out in self.outs:
-            parts = list(range(self.components))
+            parts: list[Value | int] = list(range(self.components))
             self.random.shuffle(parts)
+            if self.part is not None:
+                parts = [(self.part + self.random.randrange(2)) % self.components]
             for part in parts[: self.random.choice([1, 3, 3])]:
                 out[self._place(*self.ids, *[part] * (self.components > 1))] = self._value()
 
@@ -123,6 +133,8 @@ class Image:
 
     def _element(self) -> Value:
         part = [self.random.randrange(self.components)] * (self.components > 1)
+        if self.part is not None and self.random.random() < 0.8:
+            part = [self.random.choice([self.part, self.components - 1 - self.part])]
         return self.x[self._place(*self._coordinates(), *part)]
 
     def _mask(self) -> Value:

@@ -24,6 +24,8 @@ from vyre_foundation.ir.shapes import LAUNCH_SHAPE, Axis
 from vyre_foundation.ir.stmt import Atomic, Store, Trap
 from vyre_foundation.ir.walk import statements
 
+FEW = 4
+"""Elements of an axis that a workgroup has all of."""
 WORKGROUP_SIZES: Sequence[int | tuple[int, ...]] = (64, 64, (16, 16), (8, 8, 4))
 """The size of a workgroup on x, y and z by the number of axes of the launch, where the kernel states none."""
 MAX_READINGS = 256
@@ -91,6 +93,13 @@ def compile_kernel(source: FunctionSource, signature: KernelSignature, options: 
     )
 
 
+def _workgroup_size(shape: Sequence[Axis]) -> int | tuple[int, ...]:
+    """The workgroup size for a shape: all of a short last axis, such as that of colours, and much of the next."""
+    if len(shape) > 1 and isinstance(shape[-1], int) and 1 < shape[-1] <= FEW:
+        return (shape[-1], 64, 1)[: len(shape)]
+    return WORKGROUP_SIZES[len(shape)]
+
+
 def result_names(source: FunctionSource, signature: KernelSignature) -> list[str]:
     """The names of the arrays that a kernel returns."""
     count = len(signature.returned)
@@ -113,7 +122,7 @@ class _Reading:
         self.arrays = {name: type_ for name, type_ in self.types.items() if isinstance(type_, ArrayType)}
         self.shape = self._shape()
         self._require_shape_of_returned()
-        size = WORKGROUP_SIZES[len(self.shape)] if options.workgroup_size is None else options.workgroup_size
+        size = _workgroup_size(self.shape) if options.workgroup_size is None else options.workgroup_size
         try:
             self.builder = program(source.tree.name, size, options.subgroup_size, shape=self.shape or None)
         except BuildError as error:

@@ -15,6 +15,7 @@ from vyre_driver.legalization.coordinates import add, multiply
 from vyre_driver.legalization.declare import declare
 from vyre_driver.legalization.lowered import RARE
 from vyre_driver.legalization.ranges import Ranges
+from vyre_driver.legalization.rare import may_change
 from vyre_driver.legalization.target import Arrangement, Groups, Target, unsupported
 from vyre_driver.vectorization.workgroups.coarsening import GroupBatch, coarsening_limit
 from vyre_driver.vectorization.workgroups.crossing import (
@@ -55,17 +56,22 @@ from vyre_foundation.ir.stmt import (
     If,
     Let,
     Region,
+    Return,
     Scope,
     Stmt,
     Subgroup,
     Var,
 )
-from vyre_foundation.ir.walk import rewrite, rewrite_body, statements, with_expressions
+from vyre_foundation.ir.walk import expressions, postorder, rewrite, rewrite_body, statements, with_expressions
 from vyre_foundation.ops import OPS
 from vyre_foundation.validate.declared import declared_locals, mutable_locals
 
 STRIP = 64
 """How many invocations run a loop with divergent exits in lockstep."""
+FEW = 4
+"""So many invocations on x are written out: components of a pixel, or coordinates of a point."""
+MAX_COMPONENTS = 500
+"""Operations of all of them together."""
 MIN_ACTIVE = 4
 """With at most this many active invocations, lockstep is slower than one after the other."""
 
@@ -102,6 +108,16 @@ class Strip:
     first: Local
     extent: int
     count: Expr
+
+
+def _together(parts: Sequence[Body]) -> Body:
+    """Bodies one after another; of branches with the same condition the condition is tested once."""
+    match parts[0]:
+        case (If(condition, _, ()),) if not may_change(condition):
+            branches = [part[0] for part in parts if len(part) == 1]
+            if all(isinstance(s, If) and s.condition is condition and not s.orelse for s in branches):
+                return (If(condition, _together([s.then for s in branches if isinstance(s, If)])),)
+    return tuple(stmt for part in parts for stmt in part)
 
 
 def _without_barriers(program: Program) -> Program:
@@ -217,6 +233,9 @@ class _Grouper:
         limits = guarded.limits
         if is_last:
             limits = tuple(dict.fromkeys((*limits, *limits_of_effects(guarded.body, self._group, self._lets))))
+            few = self._few(guarded.body, limits)
+            if few is not None:
+                return self._components(few, guarded.body, limits)
         here = named_locals(guarded.body) if self._crossing else set()
         declared = declared_locals(guarded.body)
         others = sorted((here & self._places.keys()) - declared.keys(), key=self._places.__getitem__)
@@ -230,19 +249,59 @@ class _Grouper:
             return ()
         return self._for_all(counters, stmts, limits, self._orders.of(guarded.body))
 
+    def _few(self, body: Body, limits: tuple[Limit, ...]) -> int | None:
+        """How many invocations there are on x, if that is a small number: the first of a workgroup, if it has any."""
+        ends = [limit for axis, kind, limit in limits if axis == 0 and kind is IdKind.GLOBAL_ID]
+        few = min((int(end.value) for end in ends if isinstance(end, Literal)), default=0)
+        is_simple = not (self._crossing or self._strip or any(isinstance(s, Return) for s in statements(body)))
+        if not 0 < few <= min(FEW, self._program.workgroup_size[0]) or len(self._axes) < 2 or not is_simple:
+            return None
+        return (
+            few if few * len(postorder(e for s in statements(body) for e in expressions(s))) <= MAX_COMPONENTS else None
+        )
+
+    def _components(self, few: int, body: Body, limits: tuple[Limit, ...]) -> Body:
+        """Loops over the invocations on the other axes, each of which does what those on x do.
+
+        ``for l: for c in 0..3: out[l, c] = x[l, c]``  →  ``for l: out[l, 0] = x[l, 0]; out[l, 1] = …; out[l, 2] = …``
+
+        Neighbours in such a loop are further apart, but compilers make vectors of it, and none of three elements.
+        """
+        counters, names = self._counters(), declared_locals(body)
+        del counters[0]
+        parts: list[Body] = []
+        for number in range(few):
+            x = literal(u32, number)
+            workgroup = replace(
+                self._workgroup,
+                first={**self._first, 0: literal(u32, 0)},
+                images={**self._workgroup.images, Id(IdKind.GLOBAL_ID, 0): x},
+            )
+            renamed = {name: self._fresh(name) for name in names}
+            ids = {**dict.fromkeys(range(3), literal(u32, 0)), **self._ids(counters), 0: x}
+            parts.append(LoopInvocation(workgroup, ids, self._lane(ids), renamed).body(body))
+        axes = [axis for axis in self._axes if axis]
+        is_first = Apply(OPS["lt"], self._first[0], literal(u32, few))
+        return (If(is_first, self._for_all(counters, _together(parts), limits, axes)),)
+
     def _counters(self) -> dict[int, Local]:
         """Those of a new loop over the invocations, by axis."""
         return {axis: Local(self._fresh(f"local_{'xyz'[axis]}"), u32) for axis in self._axes}
 
     def _invocation(self, counters: Mapping[int, Local], names: Mapping[str, str]) -> LoopInvocation:
         """The one that the counters of a loop stand at."""
-        ids: dict[int, Expr] = dict.fromkeys(range(3), literal(u32, 0))
+        ids = dict.fromkeys(range(3), literal(u32, 0)) | self._ids(counters)
+        return LoopInvocation(self._workgroup, ids, self._lane(ids), names)
+
+    def _ids(self, counters: Mapping[int, Local]) -> dict[int, Expr]:
+        """The local ids of the invocation that the counters of a loop stand at."""
+        ids: dict[int, Expr] = {}
         for axis, counter in counters.items():
             ids[axis] = add(self._strip[axis].first, counter) if axis in self._strip else counter
             self._ranges.learn(counter, 0, self._program.workgroup_size[axis] - 1)
             self._ranges.learn(ids[axis], 0, self._program.workgroup_size[axis] - 1)
             self._ranges.learn_whole(add(self._first[axis], ids[axis]))
-        return LoopInvocation(self._workgroup, ids, self._lane(ids), names)
+        return ids
 
     def _for_all(
         self,

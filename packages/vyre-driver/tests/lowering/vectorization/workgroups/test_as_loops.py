@@ -334,3 +334,26 @@ def test_private_arrays_have_a_part_for_each_invocation(case, check):
         own[i] = own[i] + w[7 - l]
         p.write("out", u32, like=a)[i] = own[l % 4] + own[1] + own[a[i]] + own[2]
     check(case(p.build(), DATA), "loops")
+
+
+@pytest.mark.parametrize("components", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("shape", [(4, 8), (2, 16), (8, 2, 2)])
+@pytest.mark.parametrize("length", [1, 7, 16, 33])
+def test_components_of_all_invocations_are_computed(shape, length, components, case, check):
+    """Those beyond the components, and further workgroups on x, do nothing; variables are their own."""
+    with program("points", shape) as p:
+        x = p.read("x", u32)
+        out, sums = p.write("out", u32, like=x), p.read_write("sums", u32, 4)
+        c, i = p.global_id(0), p.global_id(1)
+        with p.if_((c < components) & (i < length) & (p.global_id(2) == 0)):
+            total = p.var(x[i * components + c])
+            with p.range(0, c + 1) as k:
+                total.set(total * 3 + x[i * components + k])
+            with p.if_(total % 2 == 0):
+                total.set(total + 1)
+            out[i * components + c] = total
+            sums.atomic_add(c % 4, total)
+    arrays = {"x": range(5, 5 + length * components), "sums": [0] * 4}
+    lowered = check(case(p.build(), arrays, grid=(3, -(-length // shape[1]), 1)), "loops")
+    has_loop = any(name.startswith("local_x") for name in loops(lowered))
+    assert has_loop == (components > min(4, shape[0]))
