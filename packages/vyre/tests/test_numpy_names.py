@@ -192,3 +192,11 @@ def test_functions_of_numpy_in_kernels(tmp_path: Path, written: str, fix: str) -
     with pytest.raises(vy.KernelError) as error:
         kernel.program  # noqa: B018
     assert error.value.fix == fix
+
+
+@pytest.mark.parametrize("function", ["max", "min"])
+def test_the_extreme_of_an_array_and_another_operand_is_for_kernels(function: str) -> None:
+    for other, shown in ((0.5, "0.5"), (GIVEN["y"], r"y\[i\]"), (vy.zeros(7, vy.f32, backend="reference"), r"y\[i\]")):
+        with pytest.raises(vy.VyreError, match=rf"expected an axis.*Fix: write vyre\.{function}\(x\[i\], {shown}\)"):
+            getattr(vy, function)(GIVEN["x"], other)
+    assert getattr(vy, function)(GIVEN["m"], np.array(1)).shape == (3,)

@@ -159,8 +159,10 @@ def test_selection(p: ProgramBuilder) -> None:
     assert repr(select(True, x, 2).expr) == "select(true, x[0], 2.0)"
     with pytest.raises(TypeMismatch, match="got a value of f32, expected bool"):
         select(x, x, x)
-    with pytest.raises(BuildError, match="none of the operands has a type"):
+    with pytest.raises(BuildError, match=r"none of the operands has a type\. Fix: .*as in vy\.u32\(1\)$"):
         select(x < 0, 1, 2)
+    with pytest.raises(BuildError, match=r"none of the operands has a type\. Fix: .*as in vy\.f32\(0\.5\)$"):
+        select(x < 0, 1, 0.5)
 
 
 # ── memory ───────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import vyre_algorithms
 import vyre_foundation.functions as operations
+from vyre_driver.errors import InvalidInput
 from vyre_foundation.build import Number, Operand, Operators, Value
 
 if TYPE_CHECKING:
@@ -62,4 +63,9 @@ def max(x: Any, /, *operands: Any, **options: Any) -> Any:
 
 def _either(name: str, x: Any, operands: tuple[Any, ...], options: dict[str, Any]) -> Any:
     is_value = isinstance(x, Operators) or (isinstance(x, numbers.Number) and bool(operands))
+    if operands and not is_value and (isinstance(operands[0], float) or getattr(operands[0], "shape", ())):
+        other = repr(operands[0]) if isinstance(operands[0], float) else "y[i]"
+        needed, got = "an axis, as the first argument is an array", f"a {type(operands[0]).__name__}"
+        fix = f"write vyre.{name}(x[i], {other}) in a kernel, for each element"
+        raise InvalidInput("axis", needed=needed, got=got, fix=fix)
     return getattr(operations if is_value else vyre_algorithms, name)(x, *operands, **options)

@@ -404,9 +404,9 @@ def common_dtype(operands: Sequence[Operand]) -> DType:
     for x in operands:
         if isinstance(x, Operators):
             return x.dtype  # type: ignore[attr-defined, no-any-return]
-    for x in operands:
-        _number(x)
-    raise BuildError("none of the operands has a type", fix="give one of them a type, as in vy.f32(x) or vy.u32(x)")
+    found = [_number(x) for x in operands]
+    example = next((f"vy.f32({x!r})" for x in found if isinstance(x, float)), "vy.u32(1)")
+    raise BuildError("none of the operands has a type", fix=f"give one of them a type, as in {example}")
 
 
 def builder_of(*operands: object) -> ProgramBuilder | None:
