@@ -172,8 +172,9 @@ def test_the_end_of_the_device_ends_it(backend: CpuBackend) -> None:
     timer.join()
 
 
-def test_what_is_left_of_a_long_one_goes_to_the_threads(backend: CpuBackend, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every workgroup runs once, in one thread or another; and most calls that follow go to the threads as a whole."""
+@pytest.fixture
+def done(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many workgroups each launch has run in the calling thread."""
     done: list[int] = []
 
     def begin(launch: CallerLaunch, address: int) -> None:
@@ -182,6 +183,14 @@ def test_what_is_left_of_a_long_one_goes_to_the_threads(backend: CpuBackend, mon
 
     right = CallerLaunch.begin
     monkeypatch.setattr(CallerLaunch, "begin", begin)
+    return done
+
+
+def test_what_is_left_of_a_long_one_goes_to_the_threads(
+    backend: CpuBackend, done: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every workgroup runs once, in one thread or another; and most calls that follow go to the threads as a whole."""
+    monkeypatch.setenv("VYRE_CPU_THREADS", "2")
     rounds = 2_000
     for _ in range(PASSED_OVER + 2):
         (out,) = backend.dispatch(SPINNING, [few(rounds)], MANY)
@@ -189,6 +198,14 @@ def test_what_is_left_of_a_long_one_goes_to_the_threads(backend: CpuBackend, mon
     assert 0 < done[0] < 64
     assert done[1 : PASSED_OVER + 1] == [0] * PASSED_OVER
     assert done[PASSED_OVER + 1] > 0
+
+
+def test_nothing_is_left_to_one_thread(backend: CpuBackend, done: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VYRE_CPU_THREADS", "1")
+    for rounds in (0, 1, 2_000):
+        (out,) = backend.dispatch(SPINNING, [few(rounds)], MANY)
+        assert np.frombuffer(out, np.uint64)[[0, 100, 4095]].tolist() == [spun(n, rounds) for n in (0, 100, 4095)]
+    assert done == [64] * 3
 
 
 @pytest.mark.parametrize("source", [SPINNING, DIVERGING], ids=["uniform", "diverging"])

@@ -469,7 +469,8 @@ entry:
 
 ; Runs workgroups of a launch in the calling thread, which holds the interpreter's lock, until all have run, %duration
 ; nanoseconds have passed, or the launch is to end: how many have begun. The lock is given back meanwhile. The host is asked
-; between workgroups, and by loops that may take long.
+; between workgroups, and by loops that may take long. As many workgroups run at once as take some microseconds: to look at
+; the time takes longer than short ones do.
 define i64 @begin(ptr %host, ptr %fn, ptr %args, ptr %grid, i64 %total, i64 %duration) {
 entry:
   %stop.at = getelementptr inbounds i8, ptr %grid, i64 12
@@ -488,7 +489,11 @@ entry:
   br label %round
 round:
   %number = phi i64 [ 0, %entry ], [ %following, %ask ]
-  %following = add i64 %number, 1
+  %several = phi i64 [ 1, %entry ], [ %adapted, %ask ]
+  %began = phi i64 [ %start, %entry ], [ %time, %ask ]
+  %ahead = add i64 %number, %several
+  %is.within = icmp slt i64 %ahead, %total
+  %following = select i1 %is.within, i64 %ahead, i64 %total
   call void %fn(ptr %args, ptr %grid, i64 %number, i64 %following)
   %is.more = icmp slt i64 %following, %total
   %is.stopped = load atomic i32, ptr %stop.at monotonic, align 4
@@ -497,6 +502,15 @@ round:
   br i1 %is.open, label %look, label %end
 look:
   %time = call i64 @now()
+  %taken = sub i64 %time, %began
+  %is.brief = icmp slt i64 %taken, 5000
+  %twice = shl i64 %several, 1
+  %is.long = icmp sgt i64 %taken, 20000
+  %half = lshr i64 %several, 1
+  %is.one = icmp eq i64 %half, 0
+  %fewer = select i1 %is.one, i64 1, i64 %half
+  %at.most = select i1 %is.long, i64 %fewer, i64 %several
+  %adapted = select i1 %is.brief, i64 %twice, i64 %at.most
   %is.time = icmp sge i64 %time, %until
   br i1 %is.time, label %end, label %ask
 ask:
