@@ -32,6 +32,7 @@ BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
         ("arrays", "one of 'reference'"),
         ("index", ""),
         ("kernels", "beside a value of u32\n    return x[vy.index()] * 0.5\n"),
+        ("learning", ""),
         ("numpy", ""),
         ("observing", "no local is called `y`"),
         ("profiling", "'accesses': 4"),

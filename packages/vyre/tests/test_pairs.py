@@ -271,6 +271,67 @@ def watched() -> vy.ProgramBuilder:
     return p
 
 
+def exponentials() -> vy.ProgramBuilder:
+    with vy.program("exponentials", (16, 16)) as p:
+        x, highest = p.read("x", vy.f32, shape=("s", "n")), p.read("highest", vy.f32, shape="s")
+        out = p.write("out", vy.f32, shape=("s", "n"))
+        i, j = p.index()
+        out[i, j] = vy.exp(x[i, j] - highest[i])
+    return p
+
+
+def slopes() -> vy.ProgramBuilder:
+    with vy.program("slopes", (16, 16)) as p:
+        e, total = p.read("e", vy.f32, shape=("s", "n")), p.read("total", vy.f32, shape="s")
+        label, out = p.read("label", vy.u32, shape="s"), p.write("out", vy.f32, shape=("s", "n"))
+        i, j = p.index()
+        wanted = vy.select(label[i] == j, vy.f32(1), 0.0)
+        out[i, j] = (e[i, j] / total[i] - wanted) / vy.f32(label.length)
+    return p
+
+
+def descended() -> vy.ProgramBuilder:
+    with vy.program("descended", (16, 16)) as p:
+        weights, slope = p.read("weights", vy.f32, shape=("m", "n")), p.read("slope", vy.f32, shape=("m", "n"))
+        rate, out = p.scalar("rate", vy.f32), p.write("out", vy.f32, shape=("m", "n"))
+        i, j = p.index()
+        out[i, j] = weights[i, j] - rate * slope[i, j]
+    return p
+
+
+def angles() -> vy.ProgramBuilder:
+    with vy.program("angles", (16, 16)) as p:
+        position, frequency = p.read("position", vy.f32, shape="s"), p.read("frequency", vy.f32, shape="p")
+        cosine, sine = (p.write(name, vy.f32, shape=("s", "p")) for name in ("out0", "out1"))
+        i, j = p.index()
+        angle = position[i] * frequency[j]
+        cosine[i, j], sine[i, j] = vy.cos(angle), vy.sin(angle)
+    return p
+
+
+def rotated() -> vy.ProgramBuilder:
+    with vy.program("rotated", (8, 8, 4), shape=("s", "h", "p")) as p:
+        x = p.read("x", vy.f32, shape=("s", "h", "d"))
+        cosine, sine = (p.read(name, vy.f32, shape=("s", "p")) for name in ("cosine", "sine"))
+        out = p.write("out", vy.f32, shape=("s", "h", "d"))
+        i, h, j = p.index()
+        with p.if_((i >= x.shape[0]) | (h >= x.shape[1]) | (j >= cosine.shape[1])):
+            p.return_()
+        k = j + cosine.shape[1]
+        out[i, h, j] = x[i, h, j] * cosine[i, j] - x[i, h, k] * sine[i, j]
+        out[i, h, k] = x[i, h, j] * sine[i, j] + x[i, h, k] * cosine[i, j]
+    return p
+
+
+def dropped() -> vy.ProgramBuilder:
+    with vy.program("dropped") as p:
+        x, u = p.read("x", vy.f32, shape="n"), p.read("u", vy.f32, shape="n")
+        rate, out = p.scalar("rate", vy.f32), p.write("out", vy.f32, shape="n")
+        i = p.index()
+        out[i] = vy.select(u[i] < rate, 0.0, x[i] / (1.0 - rate))
+    return p
+
+
 Recorded = dict[str, Callable[[], vy.ProgramBuilder]]
 PAIRS: dict[str, Recorded] = {
     "arrays": {"saxpy": saxpy, "counted": counted},
@@ -292,6 +353,9 @@ PAIRS: dict[str, Recorded] = {
     "kernels": {
         function.__name__: function
         for function in (saxpy, life, histogram, below_three, collatz, fade, bounce, step, scaled, transpose, total)
+    },
+    "learning": {
+        function.__name__: function for function in (exponentials, slopes, descended, angles, rotated, dropped)
     },
     "numpy": {"brightened": brightened},
     "pytorch": {
