@@ -106,6 +106,20 @@ def test_memory_that_no_host_has_is_an_error_of_a_backend(call: Any) -> None:
         call()
 
 
+@pytest.mark.parametrize(
+    ("a", "b", "fix"),
+    [
+        ((4, 8), (3, 8), r"pass a transpose, as in b\.T"),
+        ((8, 4), (8, 3), r"pass a transpose, as in a\.T"),
+        ((4, 8), (3, 4), "reshape or convert one of the arrays"),
+        ((8,), (3, 8), r"pass a transpose, as in b\.T"),
+    ],
+)
+def test_matrices_that_do_not_fit_may_have_to_be_turned(a: tuple[int, ...], b: tuple[int, ...], fix: str) -> None:
+    with pytest.raises(InvalidInput, match=rf"got f32 .* and f32 .*\. Fix: {fix}$"):
+        va.matmul(np.ones(a, np.float32), np.ones(b, np.float32))
+
+
 def test_products_that_no_index_reaches_are_refused() -> None:
     column, row = np.broadcast_to(np.float32(1), (1 << 16, 1)), np.broadcast_to(np.float32(1), (1, 1 << 16))
     with pytest.raises(InvalidInput, match=r"argument 'b': got one of 4294967296, .* Fix: multiply parts of `a`"):

@@ -97,6 +97,9 @@ def matmul(
     if min(left.ndim, right.ndim) < 2 or left.shape[-1] != right.shape[-2] or other is not kind:
         got = f"{kind} {given_shapes[0]} and {other} {given_shapes[1]}"
         fix = "reshape or convert one of the arrays"
+        if other is kind and min(left.ndim, right.ndim) == 2:
+            turns = (left.shape[-1] == right.shape[-1], "b.T"), (left.shape[-2] == right.shape[-2], "a.T")
+            fix = next((f"pass a transpose, as in {turn}" for fits, turn in turns if fits), fix)
         raise InvalidInput("b", needed="(…, m, k) and (…, k, n) of one type", got=got, fix=fix)
     result = kind if dtype is None else as_dtype(dtype)
     stack = _stack(left.shape, right.shape)
