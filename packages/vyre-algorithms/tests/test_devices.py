@@ -90,6 +90,7 @@ CASES = {
     "matmul": (lambda a, b: va.matmul(a, b), [signed, signed.T]),
     "matmul of stacks": (lambda a, b: va.matmul(a, b), [signed.reshape(3, 30, 100), signed.T]),
     "transpose": (lambda x: va.transpose(x), [signed]),
+    "transpose of three axes": (lambda x: va.transpose(x, (1, 2, 0)), [signed.reshape(3, 30, 100)]),
     "spmv": (lambda v, c, x: va.spmv(v, c, starts, x), [floats, words, floats[:1024]]),
     "csr": (lambda r, c, v: va.csr(r, c, v, 1024), [words, words[::-1], floats]),
     "shuffle": (lambda x: va.shuffle(x, 3), [floats]),

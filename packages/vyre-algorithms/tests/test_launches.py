@@ -83,6 +83,7 @@ def test_many_elements_take_few_dispatches(name):
         (1, lambda x: va.matmul(x.T, floats[:32])),
         (1, lambda x: va.matmul(floats[:32], x.T)),
         (2, lambda x: va.matmul(x.T, x)),
+        (1, lambda x: va.transpose(x[::2])),
     ],
 )
 def test_views_in_another_order_are_read_as_they_lie(dispatches, call):

@@ -42,6 +42,7 @@ from vyre_algorithms.move import gather, offsets_of, places_below
 from vyre_algorithms.order import bits_of, bits_type
 from vyre_algorithms.search import searchsorted
 from vyre_algorithms.sorts import argsort
+from vyre_driver import DeviceArray
 from vyre_driver.errors import InvalidInput
 from vyre_driver.graph.recorded import RecordedRange
 from vyre_driver.plan.gather import layout_of, position
@@ -224,7 +225,7 @@ def transpose(x: object, /, axes: Iterable[int] | None = None, *, backend: Backe
     Raises:
         InvalidInput: An axis is missing or named twice, or an argument is of another kind.
     """
-    array = contiguous(array_of(x))
+    array = array_of(x)
     order = tuple(range(array.ndim))[::-1]
     if axes is not None:
         try:
@@ -239,6 +240,9 @@ def transpose(x: object, /, axes: Iterable[int] | None = None, *, backend: Backe
     shape = tuple(array.shape[n] for n in order)
     if not array.size:
         return zeros_beside(array, shape, type_of(array))
+    if isinstance(array, DeviceArray) and backend is None and runs_loops([array], None):
+        return array.transpose(*order).copy()
+    array = contiguous(array)
     groups = _groups(order, array.shape)
     sizes = [math.prod(array.shape[n] for n in group) for group in groups]
     dtype = type_of(array)
