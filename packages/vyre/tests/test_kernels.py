@@ -799,7 +799,32 @@ def test_functions_with_rare_cases_have_the_same_bits_over_several_axes(shape: t
     assert [part.tobytes() for part in found] == [part.tobytes() for part in wanted]
 
 
+@vy.kernel
+def sums_of_powers(x: vy.Array[vy.f32, "n"], y: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    i = vy.index()
+    total = vy.f32(0)
+    for k in range(9):
+        total += x[i] ** (y[i] * vy.f32(k))
+    return total
+
+
+@vy.kernel
+def unrolled_sums_of_powers(x: vy.Array[vy.f32, "n"], y: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    i = vy.index()
+    total = vy.f32(0)
+    for k in tuple(range(9)):
+        total += x[i] ** (y[i] * float(k))
+    return total
+
+
+def test_functions_with_rare_cases_have_the_same_bits_in_loops() -> None:
+    random = np.random.default_rng(6)
+    x, y = random.uniform(0.1, 10, 100_001).astype(np.float32), random.uniform(-1, 1, 100_001).astype(np.float32)
+    assert sums_of_powers(x, y).tobytes() == unrolled_sums_of_powers(x, y).tobytes()
+    assert sums_of_powers(x[:50], y[:50]).tobytes() == sums_of_powers.on("reference")(x[:50], y[:50]).tobytes()
+
+
 @pytest.mark.skipif("cpu" not in BACKENDS, reason="the backend is not installed")
-@pytest.mark.parametrize("kernel", [powers, powers_of_images])
+@pytest.mark.parametrize("kernel", [powers, powers_of_images, sums_of_powers])
 def test_functions_with_rare_cases_are_vectors_on_cpus(kernel: vy.KernelFunction) -> None:
     assert " x double>" in kernel.source("cpu")

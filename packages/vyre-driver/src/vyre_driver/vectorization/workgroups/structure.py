@@ -222,7 +222,7 @@ class _Structure:
             return False
         if not (self.group.holds(loop.start) and self.group.holds(loop.stop)) or _is_unrolled(loop):
             return False
-        if self._masks_memory and _carries(loop):
+        if self._masks_memory and _carries(loop) and not any(map(is_rare_branch, loop.body)):
             return False  # registers keep what an iteration leaves to the next; outside it would be in memory
         strides = [self._strides.of(index) for index in shared_indices(loop.body)]
         # A sum in memory waits for its own store in every iteration; in lockstep the waits overlap.
