@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
@@ -22,9 +23,12 @@ from vyre_algorithms.repeats import places_by_scan
 from vyre_algorithms.sorts import by_buckets
 from vyre_conform.address import address
 from vyre_conform.case import Exactly, Expected, Launch, Size, Spec, fixed
+from vyre_driver import compile_graph
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.results import Inputs, Outputs
-from vyre_foundation.dtype import f64, i32, u32
+from vyre_driver.device.profile import DeviceProfile
+from vyre_driver.graph.record import GraphRecorder
+from vyre_foundation.dtype import f32, f64, i32, u32
 from vyre_foundation.errors import VyreError
 from vyre_foundation.ir.program import Program
 from vyre_reference.backend import ReferenceBackend
@@ -81,6 +85,15 @@ def _table(*shape: int, dtype: str = "f4") -> Array:
     return floats(int(np.prod(shape)), dtype).reshape(shape)
 
 
+def _of_segments_of_a_graph(backend: ReferenceBackend) -> object:
+    """Starts are checked by a program where they are known only at the launch."""
+    with GraphRecorder("segments") as graph:
+        x, starts = graph.input("x", f32, FEW), graph.input("starts", u32, 4)
+        graph.output("y", va.segmented_reduce(x, starts, "max"))
+    given = {"x": floats(FEW), "starts": np.array([0, 1, 90, FEW], np.uint32)}
+    return compile_graph(graph.build(), backend).run(given)
+
+
 # fmt: off
 CALLS: dict[str, Call] = {
     "sum":              lambda b: va.sum(floats(), backend=b),
@@ -106,6 +119,8 @@ CALLS: dict[str, Call] = {
     "exact_dot":        lambda b: va.exact_dot(floats(), floats()[::-1], backend=b),
     "segmented_reduce": lambda b: va.segmented_reduce(floats(), SEGMENTS, backend=b),
     "segmented_rows":   lambda b: va.segmented_reduce(_table(9, 40), np.array([0, 1, 9, 40]), backend=b),
+    "segmented_long":   lambda b: va.segmented_reduce(floats(), np.array([0, 7, SIZE]), backend=b),
+    "segments_of_graph": _of_segments_of_a_graph,
     "scan":             lambda b: va.scan(floats(), backend=b),
     "scan_exclusive":   lambda b: va.scan(floats(FEW), exclusive=True, backend=b),
     "scan_rows":        lambda b: va.cumsum(_table(3, 90), 1, backend=b),
@@ -122,10 +137,13 @@ CALLS: dict[str, Call] = {
     "sort_before":      lambda b: va.sort(floats(100), before=is_greater, backend=b),
     "compact":          lambda b: va.compact(words(FEW), words(FEW) % 3 == 0, backend=b),
     "select":           lambda b: va.select(floats(), is_positive, backend=b),
+    "unique":           lambda b: va.unique(words(FEW) & 63, backend=b),
+    "unique_all":       lambda b: va.unique_all(words(FEW) & 63, backend=b),
     "run_length":       lambda b: va.run_length(words(FEW) & 1, backend=b).lengths,
     "top_k":            lambda b: va.top_k(floats(), 9, backend=b),
     "searchsorted":     lambda b: va.searchsorted(np.sort(words(FEW)), words(FEW), backend=b),
     "bincount":         lambda b: va.bincount(words(FEW) & 63, backend=b),
+    "bincount_many":    lambda b: va.bincount(words(FEW) & 8191, minlength=5000, backend=b),
     "bincount_weights": lambda b: va.bincount(words(FEW) & 63, floats(FEW), backend=b),
     "histogram":        lambda b: va.histogram(floats(FEW), 30, (-8.0, 8.0), backend=b),
     "gather":           lambda b: va.gather(floats(FEW), words(FEW) % FEW, backend=b),
@@ -141,7 +159,11 @@ CALLS: dict[str, Call] = {
     "take_along_rows":  lambda b: va.take_along_axis(_table(9, 40), words(45).reshape(9, 5) % 40, backend=b),
     "take_along_axis":  lambda b: va.take_along_axis(_table(9, 40), words(80).reshape(2, 40) % 9, 0, backend=b),
     "transpose":        lambda b: va.transpose(_table(40, 25), backend=b),
+    "transpose_axes":   lambda b: va.transpose(_table(5, 6, 7), (2, 1, 0), backend=b),
     "matmul":           lambda b: va.matmul(_table(20, 30), _table(30, 10), backend=b),
+    "matmul_rows":      lambda b: va.matmul(_table(20, 30), _table(30, 5), backend=b),
+    "matmul_blocks":    lambda b: va.matmul(_table(40, 9), _table(9, 33), backend=b),
+    "matmul_strips":    lambda b: va.matmul(_table(97, 5), _table(5, 17), backend=b),
     "matmul_i8":        lambda b: va.matmul(_table(9, 9, dtype="i1"), _table(9, 9, dtype="i1"), dtype=i32, backend=b),
     "spmv":             lambda b: va.spmv(floats(FEW), words(FEW) % 50, ROWS, floats(50), backend=b),
     "correlate":        lambda b: va.correlate(_table(20, 15), _table(3, 3), backend=b),
@@ -205,18 +227,29 @@ def digest_of(outputs: Sequence[bytes]) -> str:
 
 @lru_cache(maxsize=4)
 def launches_of(name: str) -> list[tuple[Launch, tuple[bytes, ...]]]:
-    """The launches of an algorithm, the first of each program, with their outputs."""
-    backend = _Recorder()
-    CALLS[name](backend)
-    return list(backend.launches.values())
+    """The launches of an algorithm, the first of each program, with their outputs.
+
+    They are those of devices on which the invocations of a workgroup run side by side, and then those of the others.
+    """
+    found: dict[object, tuple[Launch, tuple[bytes, ...]]] = {}
+    for are_loops in (False, True):
+        backend = _Recorder(are_loops)
+        CALLS[name](backend)
+        found = found | {key: launch for key, launch in backend.launches.items() if key not in found}
+    return list(found.values())
 
 
 class _Recorder(ReferenceBackend, contract=1):
-    """The reference, which records the first launch of each program."""
+    """The reference as another kind of device, which records the first launch of each program."""
 
-    def __init__(self) -> None:
+    def __init__(self, are_loops: bool) -> None:
         super().__init__()
+        self._are_loops = are_loops
         self.launches: dict[object, tuple[Launch, tuple[bytes, ...]]] = {}
+
+    def device_profile(self) -> DeviceProfile:
+        """That of the reference, but for how the invocations of a workgroup run."""
+        return replace(super().device_profile(), workgroups_are_loops=self._are_loops)
 
     def _launch(
         self, program: Program, inputs: Inputs, config: DispatchConfig, persistent: dict[str, bytearray] | None
