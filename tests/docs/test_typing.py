@@ -17,6 +17,70 @@ def root(x: vy.Array[vy.u32, "n"]) -> vy.Array[vy.f32, "n"]:
 """Functions give the types of their operands, and conversions those that they name."""
 
 
+STUDENT = """
+import numpy as np
+import numpy.typing as npt
+import vyre as vy
+
+@vy.struct
+class Ball(vy.Struct):
+    place: vy.f32
+    speed: vy.f32 = vy.f32(1.0)
+
+@vy.kernel
+def scaled(x: vy.Array[vy.f32, "n"], out: vy.Out[vy.f32, "n"], by: vy.f32 = vy.f32(2.0)) -> None:
+    i = vy.index()
+    ball = Ball(x[i])
+    v = vy.vec(x[i], ball.speed, 1.0)
+    w: vy.Vec3[vy.f32] = v * by
+    out[i] = vy.max(w.x, 0.0) + v.z
+
+@vy.kernel
+def both(x: vy.Array[vy.f32, "n"]) -> tuple[vy.Array[vy.f32, "n"], vy.Array[vy.u32, "n"]]:
+    return x[vy.index()], vy.u32(vy.index())
+
+x: npt.NDArray[np.float32] = np.ones(4, np.float32)
+d = vy.array(x)
+memory = np.zeros(4, np.float32)
+a, b = both(x)
+scaled(x, out=memory)
+scaled(d, memory, 3.0)
+scaled.on("cpu", config=vy.DispatchConfig(timeout=60))(x, by=np.float32(2))
+y: npt.NDArray[np.float32] = vy.run(scaled, {"by": 2.0}, x=x)["out"]
+least = (vy.min(x), vy.max(d), vy.min(x, axis=0), vy.max(d, 0), vy.sum(d), vy.argmax(x))
+z: npt.NDArray[np.float32] = d.numpy()
+"""
+"""What a student writes that type checkers accept."""
+MISTAKES = [
+    ("scaled.on(3)", "arg-type"),
+    ("vy.run('scaled')", "arg-type"),
+    ("vy.run(scaled, [x])", "arg-type"),
+    ("vy.kernel(workgroup_size='64')", "arg-type"),
+    ("scaled.launch_all(x)", "attr-defined"),
+    ("vy.maximum(x, x)", "attr-defined"),
+    ("vy.max('a', 'b')", "call-overload"),
+    ("q: int = d.numpy()", "assignment"),
+]
+"""Lines that they refuse, each with the code of the error."""
+
+
+def test_strict_mypy_reads_a_script_of_a_student_and_finds_its_mistakes(tmp_path):
+    mypy = pytest.importorskip("mypy.api")
+    exec(compile(STUDENT, str(_written(tmp_path / "student.py", STUDENT)), "exec"), {"__name__": "student"})
+    file = _written(tmp_path / "mistaken.py", STUDENT + "".join(f"{line}\n" for line, _ in MISTAKES))
+    options = ["--strict", "--config-file", "", "--cache-dir", str(tmp_path / "cache"), "--no-error-summary"]
+    printed, failed, _ = mypy.run([*options, "--scripts-are-modules", "--hide-error-context", str(file)])
+    assert not failed
+    first = STUDENT.count("\n") + 1
+    found = re.findall(r"mistaken\.py:(\d+): error: .*\[([\w-]+)\]$", printed, re.MULTILINE)
+    assert found == [(str(first + number), code) for number, (_, code) in enumerate(MISTAKES)], printed
+
+
+def _written(file: Path, text: str) -> Path:
+    file.write_text(text, "utf-8")
+    return file
+
+
 def test_strict_mypy_finds_the_mistake_on_the_page_of_kernels_and_no_other(tmp_path):
     mypy = pytest.importorskip("mypy.api")
     file = tmp_path / "page.py"

@@ -7,7 +7,17 @@ checks shapes.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Annotated as Array, Annotated as InOut, Annotated as Out, Any, ClassVar, Generic, Self, TypeVar
+from typing import (
+    Annotated as Array,
+    Annotated as InOut,
+    Annotated as Out,
+    Any,
+    ClassVar,
+    Generic,
+    Self,
+    TypeVar,
+    overload,
+)
 
 import numpy as np
 
@@ -133,8 +143,10 @@ from vyre_foundation import (
     step as step,
     validate as validate,
 )
+
+from .overloads import max as max, min as min  # isort: skip  # before those of the operations, which are a part of them
 from vyre_foundation.build import Operand
-from vyre_foundation.functions import *  # noqa: F403
+from vyre_foundation.functions import *  # type: ignore[no-redef]  # noqa: F403
 from vyre_math import *  # noqa: F403
 
 from .arrays import array as array, asarray as asarray, empty as empty, zeros as zeros
@@ -166,11 +178,9 @@ from .kernels.intrinsics import (
     subgroup as subgroup,
     subgroup_lane as subgroup_lane,
     trap as trap,
-    vec as vec,
     workgroup_id as workgroup_id,
 )
 from .kernels.kernel import KernelFunction as KernelFunction, kernel as kernel
-from .overloads import max as max, min as min  # type: ignore[no-redef]
 from .profiles import explain as explain, profile as profile
 
 __all__ = [
@@ -476,6 +486,16 @@ class Struct:
     def __setitem__(self, index: Any, value: Self) -> None: ...
     def __len__(self) -> int: ...
 
+@overload
+def vec(dtype: type[_S], size: int, /) -> Any: ...
+@overload
+def vec(x: _S, y: Operand, /) -> Vec2[_S]: ...
+@overload
+def vec(x: _S, y: Operand, z: Operand, /) -> Vec3[_S]: ...
+@overload
+def vec(x: _S, y: Operand, z: Operand, w: Operand, /) -> Vec4[_S]: ...
+@overload
+def vec(*components: Operand) -> Any: ...
 def private(dtype: type[_S], *shape: int) -> _S: ...
 def workgroup(dtype: type[_S], *shape: int) -> _S: ...
 def func(function: Callable[..., _R]) -> Callable[..., _R]: ...

@@ -13,10 +13,11 @@ import numpy as np
 from vyre.kernels.decorated import plain_source_of
 from vyre.kernels.device import DeviceFunction
 from vyre_driver.arrays.structs import VECTOR_SIZES, StructLayout, layout_of
-from vyre_foundation.build import Mutable
+from vyre_foundation.build import Mutable, Value
 from vyre_foundation.build.arguments import dtype_of, number, shown
 from vyre_foundation.dtype import DType
 from vyre_foundation.errors import BuildError
+from vyre_foundation.ir.expr import Literal
 
 C = TypeVar("C", bound=type)
 COMPONENTS = "xyzw"
@@ -167,11 +168,18 @@ class StructType:
 
 def _default(type_: StructType, name: str, given: object) -> bool | int | float:
     """The default of a field, which is a number."""
-    found = number(given)
+    found = default_number(given, type_.fields[name])
     if found is None or not isinstance(type_.fields[name], DType):
         message = f"the field {name!r} of {type_.__name__!r} has the default {shown(given)}; a default is a number"
         raise BuildError(message, fix="pass it where the structure is made")
     return found
+
+
+def default_number(given: object, type_: object) -> bool | int | float | None:
+    """The number of a default: itself, or that in ``vy.f32(2.0)``, which type checkers want; None for other things."""
+    if isinstance(given, Value) and given.dtype is type_ and isinstance(given.expr, Literal):
+        return given.expr.value
+    return number(given)
 
 
 FieldType: TypeAlias = DType | VectorType | StructType

@@ -10,9 +10,7 @@ from enum import Enum
 from types import GenericAlias
 from typing import Any, ClassVar, TypeVar, get_args, get_origin
 
-import numpy as np
-
-from vyre.kernels.aggregates import StructType, VectorType
+from vyre.kernels.aggregates import StructType, VectorType, default_number
 from vyre.kernels.source import FunctionSource, closure_of
 from vyre.kernels.values import front_door
 from vyre_driver.errors import BackendError
@@ -145,7 +143,9 @@ def signature_of(source: FunctionSource) -> KernelSignature:
         type_, default = _type(source, node.annotation, given[node.arg]), defaults[node.arg].default
         if default is inspect.Parameter.empty:
             default = None
-        elif not isinstance(type_, ScalarType) or not isinstance(default, (int, float, np.generic)):
+        elif isinstance(type_, ScalarType) and (plain := default_number(default, type_.dtype)) is not None:
+            default = plain
+        else:
             message = f"the parameter {node.arg!r} has the default {shown(default)}; only numbers have defaults"
             raise source.error(node, message, "pass it in each call")
         parameters.append(Parameter(node.arg, type_, default))
