@@ -4,6 +4,8 @@ import __future__
 
 import ast
 import asyncio
+import dataclasses
+import enum
 import importlib.util
 import itertools
 import os
@@ -1108,6 +1110,136 @@ def test_a_result_in_which_nothing_is_stored_is_refused() -> None:
     assert positive(np.float32([1])) is None
     with pytest.raises(vy.Trapped, match="not positive"):
         positive(np.float32([-1]))
+
+
+class Plain:
+    pass
+
+
+class Mode(enum.Enum):
+    FAST = 1
+
+
+class Place:
+    x: vy.f32
+
+
+HELD, SEEN, SETTINGS = Plain(), [], {"scale": 1}
+
+
+@case("""
+5: 'HELD' is an object of Python from outside of the kernel, and is changed
+    HELD.value = x[0]
+    ^^^^^^^^^^
+Fix: return the value, or store it in an array
+""")
+def attribute_of_an_outer_object(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    HELD.value = x[0]
+    return x[vy.index()]
+
+
+@case("""
+5: an object of Python from outside of the kernel would hold a value of the program
+    SEEN.append(x[vy.index()])
+    ^^^^^^^^^^^^^^^^^^^^^^^^^^
+Fix: make it in the kernel, as in found = []; what a launch computes is stored in an array
+""")
+def outer_list(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    SEEN.append(x[vy.index()])
+    return x[vy.index()]
+
+
+@case("""
+5: an element of an object of Python is changed
+    SETTINGS["scale"] = 2
+    ^^^^^^^^^^^^^^^^^
+Fix: use a private array, as in vy.private(vy.f32, 3)
+""")
+def outer_dictionary(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    SETTINGS["scale"] = 2
+    return x[vy.index()]
+
+
+@case("""
+17: got Mode, expected a value or a number
+    return 1 if x[vy.index()] == Mode.FAST else 0
+                ^^^^^^^^^^^^^^^^^^^^^^^^^^
+Fix: write .value behind it, as in Mode.FAST.value
+""")
+def comparison_with_a_member(x: vy.Array[vy.u32, "n"]) -> vy.Array[vy.u32, "n"]:
+    return 1 if x[vy.index()] == Mode.FAST else 0
+
+
+@case("""
+12: got ndarray, expected a value or a number
+    return MANY
+           ^^^^
+Fix: index it, as in table[i]
+""")
+def returned_table(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    return MANY
+
+
+@case("""
+26: the class 'Place' is no structure
+def class_as_elements(x: vy.Array[Place, "n"]) -> vy.Array[vy.f32, "n"]:
+                         ^^^^^^^^^^^^^^^^^^^^
+Fix: decorate it with @vy.struct
+""")
+def class_as_elements(x: vy.Array[Place, "n"]) -> vy.Array[vy.f32, "n"]:
+    return x[0].x
+
+
+@case("""
+39: several arrays are annotated as a tuple
+def pair(x: vy.Array[vy.f32, "n"]) -> (vy.Array[vy.f32, "n"], vy.Array[vy.f32, "n"]):
+                                      ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+Fix: write -> tuple[vy.Array[vy.f32, 'n'], vy.Array[vy.f32, 'n']], or one array alone
+""")
+def pair(x: vy.Array[vy.f32, "n"]) -> (vy.Array[vy.f32, "n"], vy.Array[vy.f32, "n"]):
+    return x[0], x[0]
+
+
+def test_what_a_structure_does_not_do_is_refused() -> None:
+    with pytest.raises(vy.BuildError) as error:
+
+        @vy.struct
+        class Doubled:
+            x: vy.f32
+
+            def __init__(self, x):
+                self.x = x * 2
+
+    assert error.value.message == "Doubled.__init__ would never be called: a structure is made of its fields"
+    assert error.value.fix == "give the method another name, and call it as a method of a value"
+    with pytest.raises(vy.BuildError, match=r"'Ball' is a dataclass\. Fix: leave @dataclass out"):
+
+        @vy.struct
+        @dataclasses.dataclass
+        class Ball:
+            x: vy.f32
+
+    base = vy.struct(Place)
+    with pytest.raises(
+        vy.BuildError, match=r"'Place' is the base of a class\. Fix: write a field that holds it, as in b"
+    ):
+
+        class Moving(base):
+            speed: vy.f32
+
+    with pytest.raises(vy.BuildError, match=r"got Python's type float, .*\. Fix: use vy\.f32 or vy\.f64$"):
+
+        @vy.struct
+        class Wide:
+            x: float
+
+
+def test_a_kernel_is_not_indexed_by_a_grid() -> None:
+    with pytest.raises(vy.BuildError) as error:
+        product[32, 64](1, ONES, PAIRS)
+    assert str(error.value) == (
+        "the kernel 'product' is not generic. Fix: call it as it is: the launch has the shape of its arrays"
+    )
 
 
 def test_what_is_returned_is_new() -> None:

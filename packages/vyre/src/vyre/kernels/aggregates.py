@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn, TypeAlias, TypeVar, dataclass_transform, overload
@@ -102,6 +104,11 @@ class StructType:
         fix = f"use NumPy there, as in numpy.zeros(n, {name}.dtype)"
         raise BuildError(f"the structure {name!r} is made outside of a kernel", fix=fix)
 
+    def __mro_entries__(self, bases: tuple[object, ...]) -> NoReturn:
+        """Refuse a class with this structure as its base."""
+        fix = f"write a field that holds it, as in base: {self.__name__}"
+        raise BuildError(f"the structure {self.__name__!r} is the base of a class", fix=fix)
+
     def bind(self, positional: Sequence[object], named: Mapping[str, object]) -> dict[str, Any]:
         """What a call passes for each field, in order; defaults for what it leaves out.
 
@@ -132,7 +139,12 @@ class StructType:
         made = cls(given.__name__, {name: field_type(type_) for name, type_ in annotations.items()})
         made.defaults = {name: _default(made, name, vars(given)[name]) for name in annotations if name in vars(given)}
         made.__doc__, made.__module__ = given.__doc__, given.__module__
+        if dataclasses.is_dataclass(given):
+            raise BuildError(f"the structure {given.__name__!r} is a dataclass", fix="leave @dataclass out")
         for name, value in vars(given).items():
+            if name.startswith("__") and inspect.isfunction(value):
+                message = f"{given.__name__}.{name} would never be called: a structure is made of its fields"
+                raise BuildError(message, fix="give the method another name, and call it as a method of a value")
             if isinstance(value, _NO_METHODS):
                 message = (
                     f"{given.__name__}.{name} is a {type(value).__name__}, and methods of structures are functions"
@@ -187,7 +199,17 @@ FieldType: TypeAlias = DType | VectorType | StructType
 
 def field_type(given: object) -> FieldType:
     """The type of a field from its annotation."""
-    return given if isinstance(given, (StructType, VectorType)) else dtype_of(given)
+    if isinstance(given, (StructType, VectorType)):
+        return given
+    try:
+        return dtype_of(given)
+    except BuildError as error:
+        raise BuildError(error.message, fix=front_door(error.fix)) from None
+
+
+def front_door(fix: str) -> str:
+    """A remedy of the builder, as kernels write it: they have the types from `vyre`."""
+    return re.sub(r"(?<![\w.'])(bool_|[iu](?:8|16|32|64)|b?f16|f32|f64)\b(?!')", r"vy.\1", fix)
 
 
 def _numpy(type_: FieldType) -> tuple[Any, ...]:

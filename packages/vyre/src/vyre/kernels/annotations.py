@@ -10,9 +10,8 @@ from enum import Enum
 from types import GenericAlias
 from typing import Any, ClassVar, TypeVar, get_args, get_origin
 
-from vyre.kernels.aggregates import StructType, VectorType, default_number
+from vyre.kernels.aggregates import StructType, VectorType, default_number, front_door
 from vyre.kernels.source import FunctionSource, closure_of
-from vyre.kernels.values import front_door
 from vyre_driver.errors import BackendError
 from vyre_foundation.build import Array
 from vyre_foundation.build.arguments import dtype_of, shown
@@ -163,6 +162,9 @@ def _returned(source: FunctionSource, given: Any) -> tuple[tuple[ArrayType, ...]
     if node is None or given is None:
         return (), False
     is_tuple = get_origin(given) is tuple
+    if isinstance(given, (tuple, list)) or get_origin(given) is list:
+        fix = "write -> tuple[vy.Array[vy.f32, 'n'], vy.Array[vy.f32, 'n']], or one array alone"
+        raise source.error(node, "several arrays are annotated as a tuple", fix)
     nodes = _elements(node) if is_tuple else [node]
     values = get_args(given) if is_tuple else (given,)
     if len(nodes) != len(values):
@@ -217,6 +219,8 @@ def _dtype(source: FunctionSource, node: ast.expr, given: Any, otherwise: str = 
             fix = f"write TypeVar({given.__name__!r}, vy.f32, vy.f64), with all types for which the kernel is meant"
             raise source.error(node, f"the type variable {given.__name__} has no constraints that are types", fix)
         return given
+    if isinstance(given, type) and any(isinstance(t, DType) for t in inspect.get_annotations(given).values()):
+        raise source.error(node, f"the class {given.__name__!r} is no structure", "decorate it with @vy.struct")
     try:
         return dtype_of(given)
     except BuildError as error:

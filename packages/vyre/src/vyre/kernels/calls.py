@@ -294,6 +294,9 @@ def call(reader: ExpressionReader, callee: Any, node: ast.Call) -> object:
     if is_change and not reader.may_change(changed):
         _refuse_change(reader, callee, node)
     reader.actions += is_change
+    if is_change and (is_runtime(positional) or is_runtime(named)) and reader.is_outer(changed):
+        fix = "make it in the kernel, as in found = []; what a launch computes is stored in an array"
+        reader.refuse(node, "an object of Python from outside of the kernel would hold a value of the program", fix)
     if is_change or (not is_runtime(positional) and not is_runtime(named)):
         _require_constant(reader, callee, node)
         return callee(*positional, **named)

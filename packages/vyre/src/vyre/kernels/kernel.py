@@ -422,12 +422,13 @@ class KernelFunction(HostCallable):
 
     def __getitem__(self, dtypes: object) -> KernelFunction:
         """The generic kernel for certain types, as in ``scale[vy.f32]``, one for each type variable."""
+        if not self._variables:
+            fix = "call it as it is: the launch has the shape of its arrays"
+            raise BuildError(f"the kernel {self.__name__!r} is not generic", fix=fix)
         chosen = tuple(map(dtype_of, dtypes if isinstance(dtypes, tuple) else (dtypes,)))
         known = self._special.get(chosen)
         if known is not None:
             return known
-        if not self._variables:
-            raise BuildError(f"the kernel {self.__name__!r} is not generic", fix="call it as it is")
         if len(chosen) != len(self._variables):
             names = ", ".join(v.__name__ for v in self._variables)
             raise BuildError(f"got {len(chosen)} types, expected one for each of {names}", fix="pass a type for each")

@@ -8,9 +8,21 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, NoReturn
 
-from vyre.kernels.aggregates import Structure, StructValue, Variables, Vector, assemble, disassemble, map_leaves
+import numpy as np
+
+from vyre.kernels.aggregates import (
+    Structure,
+    StructValue,
+    Variables,
+    Vector,
+    assemble,
+    disassemble,
+    front_door,
+    map_leaves,
+)
 from vyre.kernels.device import DeviceFunction, HostCallable
 from vyre.kernels.frame import Frame, Hints
 from vyre.kernels.values import (
@@ -22,7 +34,6 @@ from vyre.kernels.values import (
     NumberChoice,
     Unbound,
     common_type,
-    front_door,
     has_type_or_number,
     is_runtime,
     public_name,
@@ -224,6 +235,10 @@ class NodeReader:
         """Whether the function that is being read may not come here, or come here several times."""
         is_operand = bool(self.conditions) and self.conditions[-1].frames == len(self.frames)
         return is_operand or self.depth > self.frame.depth
+
+    def is_outer(self, x: object) -> bool:
+        """Whether a name from outside of the functions that are read stands for an object."""
+        return any(y is x for frame in self.frames for y in frame.outer.values())
 
     def may_change(self, x: object) -> bool:
         """Whether an object of Python may be changed here: it is then, while the kernel is compiled, and only once.
@@ -446,6 +461,10 @@ def _part_of(x: object) -> str:
         return "compute with its elements, which get names by y, x = …"
     if inspect.isroutine(x) or isinstance(x, DeviceFunction):
         return "call the function"
+    if isinstance(x, Enum):
+        return f"write .value behind it, as in {type(x).__name__}.{x.name}.value"
+    if isinstance(x, np.ndarray):
+        return "index it, as in table[i]"
     if isinstance(x, DType):
         return f"give it a number, as in vy.{public_name(x)}(1)"
     if x is None:

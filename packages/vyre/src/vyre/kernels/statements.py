@@ -178,6 +178,9 @@ class KernelReader(ExpressionReader):
             root = root.value
         if not isinstance(root, ast.Name):
             self.refuse(target, "a field of something without a name is changed", "assign to the field of a name")
+        if root.id not in self.frame.names and root.id in self.frame.outer:
+            fix = "return the value, or store it in an array"
+            self.refuse(target, f"{root.id!r} is an object of Python from outside of the kernel, and is changed", fix)
         variables = self.frame.names.get(root.id)
         if variables is not None and variables is self.frame.passed.get(root.id):
             name = self.frame.source.tree.name
@@ -245,7 +248,12 @@ class KernelReader(ExpressionReader):
     def _item(self, container: Any, target: ast.Subscript) -> object:
         """The index or key of an element of a list or a dictionary that is changed while the kernel is compiled."""
         at = self.eval(target.slice)
-        if not isinstance(container, (list, dict)) or is_runtime(at) or not self.may_change(container):
+        if (
+            not isinstance(container, (list, dict))
+            or is_runtime(at)
+            or not self.may_change(container)
+            or self.is_outer(container)
+        ):
             fix = "use a private array, as in vy.private(vy.f32, 3)"
             if isinstance(container, Vector) and type(at) is int and -len(container) <= at < len(container):
                 fix = (

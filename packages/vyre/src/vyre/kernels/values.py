@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -155,11 +154,6 @@ def public_name(dtype: DType) -> str:
     return "bool_" if dtype is bool_ else dtype.name
 
 
-def front_door(fix: str) -> str:
-    """A remedy of the builder, as kernels write it: they have the types from `vyre`."""
-    return re.sub(r"(?<![\w.'])(bool_|[iu](?:8|16|32|64)|b?f16|f32|f64)\b(?!')", r"vy.\1", fix)
-
-
 def typed_text(x: Number, dtype: DType | None = None) -> str:
     """How a number is written with a type: the given one, or one that holds it."""
     if dtype is None:
@@ -224,7 +218,6 @@ __all__ = [
     "Unbound",
     "common_type",
     "fits",
-    "front_door",
     "has_type_or_number",
     "is_runtime",
     "public_name",
