@@ -1234,6 +1234,15 @@ def test_what_a_structure_does_not_do_is_refused() -> None:
             x: float
 
 
+def test_a_tuple_is_returned_for_a_vector() -> None:
+    @vy.kernel
+    def pairs(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.Vec2[vy.f32], "n"]:
+        i = vy.index()
+        return x[i], 1.0
+
+    assert pairs(np.float32([3])).tolist() == [[3, 1]]
+
+
 def test_a_kernel_is_not_indexed_by_a_grid() -> None:
     with pytest.raises(vy.BuildError) as error:
         product[32, 64](1, ONES, PAIRS)

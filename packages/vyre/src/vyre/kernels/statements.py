@@ -349,7 +349,8 @@ class KernelReader(ExpressionReader):
         if not self.results:
             fix = "annotate what the kernel returns, as in -> vy.Array[vy.f32, 'n']"
             self.refuse(node.value, "a value is returned, but the kernel has no annotation of what it returns", fix)
-        if len(self.results) == 1 and isinstance(x, (tuple, list)) and not isinstance(x, Vector):
+        is_plain = isinstance(x, (tuple, list)) and not isinstance(x, Vector)
+        if is_plain and len(self.results) == 1 and self.results[0].element is None:
             fix = "return one value, or annotate several arrays, as in -> tuple[vy.Array[…], vy.Array[…]]"
             self.refuse(node.value, f"got {kind_of(x)} for one array", fix)
         parts = list(x) if isinstance(x, tuple) and len(self.results) > 1 else [x]
