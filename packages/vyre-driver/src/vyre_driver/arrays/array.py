@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 COPY = "copy it with .numpy(), or on the device with .copy()"
 """What to do where memory cannot be used in place."""
 _FUNCTIONS = frozenset(
-    "all any argmax argmin argsort cumprod cumsum dot max mean min partition prod searchsorted sort std sum var".split()
+    "all any argmax argmin argsort cumprod cumsum dot max mean min partition "
+    "prod repeat searchsorted sort std sum var".split()
 )
 """Methods of NumPy's arrays that are functions of the front door."""
 _INSTEAD = {
@@ -41,7 +42,6 @@ _INSTEAD = {
     "flatten": "a.copy().reshape(-1)",
     "nonzero": "vyre.compact",
     "ravel": "a.reshape(-1)",
-    "repeat": "a.broadcast_to(…)",
     "round": "a kernel with vyre.round",
     "squeeze": "a.reshape(…)",
     "swapaxes": "a.transpose(…)",

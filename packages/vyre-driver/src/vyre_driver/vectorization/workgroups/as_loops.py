@@ -110,13 +110,13 @@ class Strip:
     count: Expr
 
 
-def _together(parts: Sequence[Body]) -> Body:
+def _joined(parts: Sequence[Body]) -> Body:
     """Bodies one after another; of branches with the same condition the condition is tested once."""
     match parts[0]:
         case (If(condition, _, ()),) if not may_change(condition):
             branches = [part[0] for part in parts if len(part) == 1]
             if all(isinstance(s, If) and s.condition is condition and not s.orelse for s in branches):
-                return (If(condition, _together([s.then for s in branches if isinstance(s, If)])),)
+                return (If(condition, _joined([s.then for s in branches if isinstance(s, If)])),)
     return tuple(stmt for part in parts for stmt in part)
 
 
@@ -282,7 +282,7 @@ class _Grouper:
             parts.append(LoopInvocation(workgroup, ids, self._lane(ids), renamed).body(body))
         axes = [axis for axis in self._axes if axis]
         is_first = Apply(OPS["lt"], self._first[0], literal(u32, few))
-        return (If(is_first, self._for_all(counters, _together(parts), limits, axes)),)
+        return (If(is_first, self._for_all(counters, _joined(parts), limits, axes)),)
 
     def _counters(self) -> dict[int, Local]:
         """Those of a new loop over the invocations, by axis."""
