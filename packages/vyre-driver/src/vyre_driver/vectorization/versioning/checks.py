@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeGuard
 
 from vyre_driver.legalization.conditions import conjuncts
-from vyre_driver.vectorization.versioning.bound import Bound, Less, at_least, at_most, number, without
+from vyre_driver.vectorization.versioning.bound import Bound, Less, at_least, at_most, number, terms, without
 from vyre_driver.vectorization.versioning.extents import Extent, Extents, remainder
 from vyre_foundation.dtype import u64
 from vyre_foundation.ir.buffer import Buffer
@@ -159,16 +159,16 @@ class _Finder:
     def _assume(self, condition: Expr) -> bool:
         """Decide a condition as it is in most places; whether it is another in few.
 
-        What changes in the region is above numbers and below other limits, and differs from both. What does not change
-        is what makes the whole of the condition be so.
+        What changes in the region is above numbers and below the ends of loops, and differs from both. All else is what
+        makes the whole of the condition be so.
         """
         is_crossed = False
         usual = tuple(conjuncts(condition, not _is_disjunction(condition)))
-        for node, _ in usual:
+        for node, wanted in usual:
             if isinstance(node, Apply) and node.op.id in ("and", "or"):
                 is_crossed |= self._assume(node)
             elif _is_comparison(node):
-                is_crossed |= self._cross(node)
+                is_crossed |= self._cross(node, wanted)
         for node, wanted in usual if is_crossed else ():
             if _is_comparison(node) and node.op.id in ORDERED and node not in self.checks.decided:
                 a, b = map(self._extents.exact, node.args)
@@ -176,19 +176,25 @@ class _Finder:
                     self._settle(node, node.op.id if wanted else NEGATED[node.op.id], a, b, is_true=wanted)
         return is_crossed
 
-    def _cross(self, node: Apply) -> bool:
-        """Decide a comparison of what changes in the region with a limit; whether it is one."""
+    def _cross(self, node: Apply, wanted: bool) -> bool:
+        """Decide a comparison of what changes in the region; whether it is one."""
         a, b, op = *map(self._extents.exact, node.args), node.op.id
         if a is None or b is None or not (_moves(a) or _moves(b)):
             return False
         if not _moves(a):
             a, b, op = b, a, MIRRORED[op]
-        sides = _ABOVE, _BELOW
-        for side in sides if b.high.plus is None else sides[::-1]:
-            claimed = side[op]
+        if op in ORDERED and not self._ends_loops(b):
+            claims = [op, NEGATED[op]] if wanted else [NEGATED[op], op]
+        else:
+            claims = [_ABOVE[op], _BELOW[op]] if b.high.plus is None else [_BELOW[op], _ABOVE[op]]
+        for claimed in claims:
             if self._settle(node, claimed, a, b, is_true=op in (claimed, "ne")):
-                return True
+                break
         return True
+
+    def _ends_loops(self, limit: Extent) -> bool:
+        """Whether a limit is a number, or something at which loops end."""
+        return all(_without_casts(part) in self._known.limits for part in terms(limit.high.plus))
 
     def _is_fixed_comparison(self, node: Apply) -> bool:
         return all(map(self._extents.is_fixed, node.args))
