@@ -1,6 +1,7 @@
 """Type checkers accept the kernels that the documentation shows, and the programs of the gallery."""
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,14 @@ MISTAKES = [
     ("q: int = d.numpy()", "assignment"),
 ]
 """Lines that they refuse, each with the code of the error."""
+
+
+@pytest.fixture(autouse=True)
+def recursion_limit():
+    """That of the interpreter again: mypy raises it for the whole process."""
+    limit = sys.getrecursionlimit()
+    yield
+    sys.setrecursionlimit(limit)
 
 
 def test_strict_mypy_reads_a_script_of_a_student_and_finds_its_mistakes(tmp_path):
