@@ -19,6 +19,8 @@ from vyre_foundation.ops import OPS
 from vyre_foundation.ops.compare import MIRRORED, NEGATED, ORDERED
 from vyre_foundation.validate.declared import declared_locals
 
+_NEAR = 16
+"""Numbers so near to 0 are limits of the first rows and columns, and not of the last ones."""
 _MOST_NEIGHBOURS = 64
 """Loops of more iterations are not counted: nothing writes them out."""
 
@@ -159,8 +161,8 @@ class _Finder:
     def _assume(self, condition: Expr) -> bool:
         """Decide a condition as it is in most places; whether it is another in few.
 
-        What changes in the region is above numbers and below the ends of loops, and differs from both. All else is what
-        makes the whole of the condition be so.
+        What changes in the region is above small numbers and below the ends of loops, and differs from both. All else
+        is what makes the whole of the condition be so.
         """
         is_crossed = False
         usual = tuple(conjuncts(condition, not _is_disjunction(condition)))
@@ -183,18 +185,20 @@ class _Finder:
             return False
         if not _moves(a):
             a, b, op = b, a, MIRRORED[op]
-        if op in ORDERED and not self._ends_loops(b):
+        is_near = b.high.plus is None and abs(b.high.offset) <= _NEAR
+        if op in ORDERED and not (is_near or self._ends_loops(b)):
             claims = [op, NEGATED[op]] if wanted else [NEGATED[op], op]
         else:
-            claims = [_ABOVE[op], _BELOW[op]] if b.high.plus is None else [_BELOW[op], _ABOVE[op]]
+            claims = [_ABOVE[op], _BELOW[op]] if is_near else [_BELOW[op], _ABOVE[op]]
         for claimed in claims:
             if self._settle(node, claimed, a, b, is_true=op in (claimed, "ne")):
                 break
         return True
 
     def _ends_loops(self, limit: Extent) -> bool:
-        """Whether a limit is a number, or something at which loops end."""
-        return all(_without_casts(part) in self._known.limits for part in terms(limit.high.plus))
+        """Whether a limit is something at which loops end."""
+        parts = terms(limit.high.plus)
+        return bool(parts) and all(_without_casts(part) in self._known.limits for part in parts)
 
     def _is_fixed_comparison(self, node: Apply) -> bool:
         return all(map(self._extents.is_fixed, node.args))

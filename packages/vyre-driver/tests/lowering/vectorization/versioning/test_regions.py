@@ -451,6 +451,16 @@ def test_neighbours_that_wrap_are_neighbours_in_the_middle(form, length, case, c
     assert sorted({*map(_is_decided, innermost(lowered))}) == [False, True]
 
 
+@pytest.mark.parametrize("form", ["chosen", "border"])
+def test_neighbours_in_arrays_of_a_known_length_are_neighbours_in_the_middle(form, case, check):
+    with program("row", 64) as p:
+        a, out = p.read("a", u32, 200), p.write("out", u32, 200)
+        i = p.global_id(0)
+        out[i] = NEIGHBOURS[form](a, i, 200)
+    lowered = check(case(p.build(), {"a": range(3, 203)}), "loops")
+    assert sorted({*map(_is_decided, innermost(lowered))}) == [False, True]
+
+
 def _counted(p, a, i, n, total):
     with p.range(0, 5) as k:
         j = i + k - 2
