@@ -180,6 +180,8 @@ class _Finder:
 
     def _cross(self, node: Apply, wanted: bool) -> bool:
         """Decide a comparison of what changes in the region; whether it is one."""
+        if node in self.checks.decided:
+            return True
         a, b, op = *map(self._extents.exact, node.args), node.op.id
         if a is None or b is None or not (_moves(a) or _moves(b)):
             return False
