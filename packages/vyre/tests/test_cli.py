@@ -865,7 +865,7 @@ def test_help_imports_neither_commands_nor_backends() -> None:
     *listing, modules = done.stdout.splitlines()
     assert any(line.split()[:1] == ["doctor"] for line in listing)
     imported = {name for name in modules.split() if not name.startswith(("vyre_foundation", "vyre_math"))}
-    light = {"vyre_algorithms", "vyre_driver", "vyre_driver.observe"}
+    light = {"vyre_algorithms", "vyre_driver", "vyre_driver.errors", "vyre_driver.observe"}
     light |= {"vyre_driver.observe.printable", "vyre_driver.observe.writing"}
     assert imported == {"vyre", "vyre.cli", "vyre.cli.exit", "vyre.overloads", *light}
 

@@ -137,7 +137,7 @@ ROWS: list[tuple[str, str, str, str, list[float]]] = [
      [1, 2, 3]),
     ("f32", "vy.barrier(1)\nreturn x[i]", "write vy.barrier()", "vy.barrier()\nreturn x[i]", [1, 2, 3]),
     ("f32", "y: float = x[i]\nreturn y", "write its type, such as vy.u32", "y: vy.f32 = x[i]\nreturn y", [1, 2, 3]),
-    ("f32", "return vy.exp(0)", "give one of them a type, as in vy.f32(x) or vy.u32(x)", "return vy.exp(vy.f32(0))",
+    ("f32", "return vy.exp(0)", "give one of them a type, as in vy.u32(1)", "return vy.exp(vy.f32(0))",
      [1, 1, 1]),
     ("f32", "return x[i] // 2", "write vy.floor(x / y), where each operation is rounded", "return vy.floor(x[i] / 2)",
      [0, 1, 1]),

@@ -34,7 +34,7 @@ from .random import (
     threefry as threefry,
     uniform as uniform,
 )
-from .reduce import (
+from .reductions import (
     all as all,
     any as any,
     argmax as argmax,

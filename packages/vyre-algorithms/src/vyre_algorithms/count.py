@@ -24,7 +24,7 @@ from vyre_algorithms.arguments import (
 )
 from vyre_algorithms.launches import has_lanes, joined, launch, words, zeros_beside
 from vyre_algorithms.move import places_of, take_few
-from vyre_algorithms.reduce import max as greatest, min as least_of, segmented_reduce
+from vyre_algorithms.reductions import max as greatest, min as least_of, segmented_reduce
 from vyre_algorithms.scans import cumsum
 from vyre_algorithms.sorts import by_digits
 from vyre_driver.errors import DeviceOutOfMemory, InvalidInput

@@ -13,7 +13,7 @@ from vyre_algorithms.matrix import multiply_rows
 from vyre_algorithms.monoids import reduction_of
 from vyre_algorithms.move import places_below, take
 from vyre_algorithms.random import sample
-from vyre_algorithms.reduce import sum as sum_of
+from vyre_algorithms.reductions import sum as sum_of
 from vyre_algorithms.search import places_in
 from vyre_algorithms.segments import reduce_segments
 from vyre_algorithms.sorts import by_digits

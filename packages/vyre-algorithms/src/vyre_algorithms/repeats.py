@@ -23,7 +23,7 @@ from vyre_algorithms.arguments import (
 from vyre_algorithms.launches import counted_up, launch, slots_beside, words, zeros_beside
 from vyre_algorithms.move import places_below, take
 from vyre_algorithms.order import bits_of, bits_type
-from vyre_algorithms.reduce import sum as sum_of
+from vyre_algorithms.reductions import sum as sum_of
 from vyre_algorithms.scans import scan
 from vyre_driver.errors import DeviceOutOfMemory, InvalidInput
 from vyre_foundation import DType, Program, program, u32

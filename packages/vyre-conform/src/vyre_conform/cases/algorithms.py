@@ -151,6 +151,7 @@ CALLS: dict[str, Call] = {
     "gather_rows":      lambda b: va.gather(_table(9, 40), words(5) % 40, 1, backend=b),
     "scatter_rows":     lambda b: va.scatter(_table(9, 40), words(5) % 40, _table(9, 5), axis=1, backend=b),
     "scatter_add":      lambda b: va.scatter(words(FEW), words(FEW) & 15, words(FEW), "add", backend=b),
+    "scatter_add_f32":  lambda b: va.scatter(floats(16), words(FEW) & 15, floats(FEW), "add", backend=b),
     "scatter_xor":      lambda b: va.scatter(words(FEW), words(FEW) & 15, words(FEW), "xor", backend=b),
     "repeat":           lambda b: va.repeat(floats(FEW), 3, backend=b),
     "repeat_often":     lambda b: va.repeat(floats(FEW), 17, backend=b),
