@@ -131,7 +131,7 @@ def test_an_operation_of_scans_is_added_as_its_recipe_says(copy: Path) -> None:
         "        return _simple(operation, dtype, dtype, all_ones(dtype), lambda a, b: ~(a ^ b))\n"
         '    if operation in ("and", "or", "xor"):\n',
     )
-    edit(package / "reduce.py", 'elif operation == "and":', 'elif operation in ("and", "xnor"):')
+    edit(package / "reductions.py", 'elif operation == "and":', 'elif operation in ("and", "xnor"):')
     x = "np.arange(7, dtype=np.uint8)"
     code = f"print(vy.scan({x}, 'xnor'), vy.reduce({x}, 'xnor'), vy.reduce({x}[:0], 'xnor'))"
     scanned = np.bitwise_xor.accumulate(np.arange(7, dtype=np.uint8)) ^ np.where(np.arange(7) % 2, 255, 0).astype("u1")
