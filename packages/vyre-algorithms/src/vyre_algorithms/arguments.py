@@ -130,7 +130,7 @@ def is_contiguous(array: Array) -> bool:
     return bool(array.flags.c_contiguous) if type(array) is np.ndarray else array.is_contiguous
 
 
-def in_memory(array: Array) -> list[int]:
+def memory_order(array: Array) -> list[int]:
     """The axes in an order in which the array is contiguous: their own, if there is no such order."""
     own = list(range(array.ndim))
     if is_contiguous(array):

@@ -115,9 +115,9 @@ def matmul(
         raise InvalidInput("b", needed=needed, got=got, fix="multiply parts of `a`, some rows each")
     if not size or not k:
         return delivered(zeros_beside(left, shape, result), out)
-    is_swapped = min(m, n) <= NARROW and _is_turned(right if m < n else left)
+    is_swapped = min(m, n) <= NARROW and _is_transposed(right if m < n else left)
     if is_swapped:  # the product of the transposes, of which the larger lies in order, adds the same products
-        left, right, m, n = _turned(right), _turned(left), n, m
+        left, right, m, n = _transposed(right), _transposed(left), n, m
     given = {
         "a": broadcast(left, (*stack, m, k)).reshape(-1),
         "b": broadcast(right, (*stack, k, n)).reshape(-1),
@@ -131,16 +131,16 @@ def matmul(
     else:
         found = _multiplied(given, kind, state, _tile(state, m, n, runs_loops([left, right], backend)), backend)
     if is_swapped:
-        found = contiguous(_turned(found.reshape((*stack, m, n))))
+        found = contiguous(_transposed(found.reshape((*stack, m, n))))
     return delivered(converted(found, result).reshape(shape), out)
 
 
-def _is_turned(array: Array) -> bool:
+def _is_transposed(array: Array) -> bool:
     """Whether matrices are a view of their transposes, which lie in order."""
-    return not is_contiguous(array) and is_contiguous(_turned(array))
+    return not is_contiguous(array) and is_contiguous(_transposed(array))
 
 
-def _turned(array: Array) -> Array:
+def _transposed(array: Array) -> Array:
     """The view of matrices that has their transposes."""
     *stack, rows, columns = range(array.ndim)
     return array.transpose(*stack, columns, rows)

@@ -27,7 +27,7 @@ from vyre_algorithms.arguments import (
     converted,
     count,
     delivered,
-    in_memory,
+    memory_order,
     of_kind,
     target,
     type_of,
@@ -479,7 +479,7 @@ def _along(operation: str, array: Array, axes: tuple[int, ...], result: DType, b
 
 def _around(array: Array, axes: tuple[int, ...]) -> tuple[list[int], list[int]]:
     """The axes before and after those that are reduced, as they lie in memory; all before where those are apart."""
-    order = in_memory(array)
+    order = memory_order(array)
     at = order.index(axes[0]) if axes else array.ndim
     if tuple(order[at : at + len(axes)]) == axes:
         return order[:at], order[at + len(axes) :]

@@ -282,13 +282,14 @@ def _covered(binding: LaunchBinding) -> frozenset[str]:
 def _copies(binding: LaunchBinding) -> Copies:
     """For a device with memory of its own."""
     executable, plan = binding.code.executable, binding.plan
+    covered = _covered(binding)
     types = [np.dtype(buffer.dtype.numpy) for buffer in plan.program.outputs]
     outputs = zip(executable.outputs, plan.outputs, types, strict=True)
     return Copies(
         binding.device,
         tuple(binding.args(entry) for entry in executable.entries),
         binding.owned,
-        uploads=[(binding.allocations[n], p) for n, p in binding.inputs.items() if n not in _covered(binding)],
+        uploads=[(binding.allocations[n], p) for n, p in binding.inputs.items() if n not in covered],
         fills=_needed_fills(binding),
         readbacks=[(binding.allocations[name], layout.start, layout.stop, t) for name, layout, t in outputs],
     )

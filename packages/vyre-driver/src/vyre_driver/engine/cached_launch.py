@@ -14,6 +14,7 @@ from vyre_driver.engine.launch_request import LaunchRequest
 from vyre_driver.engine.port import Allocation
 from vyre_driver.errors import BackendError
 from vyre_driver.plan.admission import admit
+from vyre_driver.plan.axes import passed_axes
 from vyre_driver.plan.cost import Cost
 from vyre_driver.plan.launch import LaunchPlan, plan_launch
 from vyre_driver.plan.resize import resized
@@ -99,7 +100,7 @@ class CachedLaunch:
 
 def planned_launch(device: Device, request: LaunchRequest, choice: LaunchChoice | None) -> PlannedLaunch:
     """A new plan for launches like this one."""
-    grid, axes = request.key.indirect_grid, request.key.axes
+    grid, axes = request.key.indirect_grid, passed_axes(request.program, request.key.axes)
     plan = plan_launch(request.program, request.byte_lengths, request.config, indirect_grid=grid, axes=axes)
     device.counters.plans += 1
     program = request.program

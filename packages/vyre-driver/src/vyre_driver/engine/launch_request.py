@@ -13,7 +13,7 @@ from vyre_driver.engine.device import Device
 from vyre_driver.engine.pending import Deadline
 from vyre_driver.engine.port import Allocation
 from vyre_driver.engine.resident import bound_buffers, used_bytes
-from vyre_driver.plan.axes import passed_axes
+from vyre_driver.plan.axes import axes_position
 from vyre_driver.plan.indirect import find_indirect_dispatch, read_indirect_grid
 from vyre_foundation.ir.program import Program
 
@@ -24,8 +24,8 @@ class LaunchKey(NamedTuple):
     """What a prepared launch depends on. A program and handles to resident memory are known by their identities.
 
     `handles` are empty for a launch from host memory to host memory; with handles `byte_lengths` are empty, because the
-    handles tell them. `queue` is the queue that it must take, None if it may choose. `axes` are the lengths that a
-    launch from host memory passes: they tell which outputs it writes everywhere.
+    handles tell them. `queue` is the queue that it must take, None if it may choose. `axes` are the bytes of the
+    lengths that a launch from host memory passes: they tell which outputs it writes everywhere.
     """
 
     program: int
@@ -34,7 +34,7 @@ class LaunchKey(NamedTuple):
     indirect_grid: Extent | None = None
     handles: tuple[int, ...] = ()
     queue: int | None = None
-    axes: tuple[int, ...] = ()
+    axes: bytes = b""
 
     def with_grid(self, program: Program, inputs: Sequence[Any], config: DispatchConfig) -> LaunchKey:
         """The same, with the grid that an input brings for an indirect dispatch."""
@@ -43,20 +43,22 @@ class LaunchKey(NamedTuple):
 
 
 KeyFields: TypeAlias = tuple[
-    int, tuple[int, ...], tuple[object, ...], Extent | None, tuple[int, ...], int | None, tuple[int, ...]
+    int, tuple[int, ...], tuple[object, ...], Extent | None, tuple[int, ...], int | None, bytes
 ]
 """The fields of a `LaunchKey`, which they equal: every dispatch makes them, and a named tuple takes twice as long."""
 
 
 def host_key(program: Program, inputs: Sequence[Any], config: DispatchConfig) -> KeyFields:
     """The key of a launch from host memory, over contiguous buffers, whose grid does not lie there."""
-    axes = () if program.shapes is None else passed_axes(program, inputs)
+    shapes, axes = program.shapes, b""
+    if shapes is not None and shapes.passed and (position := program.memoised(axes_position)) is not None:
+        axes = bytes(inputs[position])
     return id(program), tuple(map(_nbytes, inputs)), config.launch_shape, None, (), None, axes
 
 
 def resident_key(program: Program, resources: Sequence[Resource], config: DispatchConfig) -> KeyFields:
     """The key of a launch over resident memory whose grid does not lie there."""
-    return id(program), (), config.launch_shape, None, tuple(map(id, resources)), None, ()
+    return id(program), (), config.launch_shape, None, tuple(map(id, resources)), None, b""
 
 
 class LaunchRequest(NamedTuple):

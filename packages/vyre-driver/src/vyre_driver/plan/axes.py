@@ -76,18 +76,15 @@ def shaped_launch(
     return ShapedLaunch(_with_grid(program, resolved(shapes.launch), results, config), constants, zeros, results)
 
 
-def passed_axes(program: Program, inputs: Sequence[Any]) -> tuple[int, ...]:
-    """The lengths that a launch passes in `LAUNCH_SHAPE`, of its inputs in binding order; () if it passes none."""
-    position = program.memoised(_axes_position)
-    if position is None or inputs[position].nbytes != 4 * len(program.shapes.passed):  # type: ignore[union-attr]
-        return ()
-    return tuple(np.frombuffer(inputs[position], np.uint32).tolist())
+def axes_position(program: Program) -> int | None:
+    """Where `LAUNCH_SHAPE` stands among the inputs of a program; None where it was replaced by constants."""
+    return next((n for n, buffer in enumerate(program.inputs) if buffer.name == LAUNCH_SHAPE), None)
 
 
-def _axes_position(program: Program) -> int | None:
-    names = [buffer.name for buffer in program.inputs]
-    is_passed = program.shapes is not None and bool(program.shapes.passed)
-    return names.index(LAUNCH_SHAPE) if is_passed and LAUNCH_SHAPE in names else None
+def passed_axes(program: Program, contents: bytes) -> tuple[int, ...]:
+    """The lengths in the contents of `LAUNCH_SHAPE`; () if the launch passes none, or contents of another length."""
+    count = 0 if program.shapes is None else len(program.shapes.passed)
+    return tuple(np.frombuffer(contents, np.uint32).tolist()) if len(contents) == 4 * count else ()
 
 
 def given_shapes(shapes: Shapes, arrays: Mapping[str, object]) -> dict[str, tuple[int, ...]]:

@@ -183,32 +183,24 @@ class KernelLauncher(HostCallable):
         for name, shape in known.results:
             if name in targets:
                 _require_target(name, targets[name], self._program.buffer(name).dtype.numpy, shape)
-        if targets and self._receives_all(known, inputs, targets):
-            self._dispatch_into(known, inputs, targets)
-            outputs: Mapping[str, Any] = targets
-        else:
-            outputs = self._dispatch(self._program, inputs, known.config)
-        return self._results(known, outputs, targets)
+        if targets and self._dispatch_into(known, inputs, targets):
+            return self._results(known, targets, targets)
+        return self._results(known, self._dispatch(self._program, inputs, known.config), targets)
 
-    def _receives_all(self, launch: PreparedCall, inputs: Mapping[str, Any], targets: Mapping[str, Any]) -> bool:
-        """Whether arrays of the caller can be the memory of all results: none of them overlaps another array."""
-        for name, _ in launch.results:
-            target = targets.get(name)
-            if type(target) is not np.ndarray or name in self._compiled.structures:
-                return False
-            others = [x for x in (*inputs.values(), *targets.values()) if isinstance(x, np.ndarray) and x is not target]
-            overlaps = any(np.may_share_memory(target, other) for other in others)
-            if overlaps or not target.flags.carray or any(target is x for x in inputs.values()):
-                return False
-        return len(launch.results) == len(self._program.outputs)
+    def _dispatch_into(self, launch: PreparedCall, inputs: Mapping[str, Any], targets: Mapping[str, Any]) -> bool:
+        """Dispatch into arrays of the caller; whether there is one in order for each result. If not, nothing has run.
 
-    def _dispatch_into(self, launch: PreparedCall, inputs: Mapping[str, Any], targets: Mapping[str, Any]) -> None:
-        """A dispatch whose results are made in arrays of the caller."""
+        A backend that finds an array to overlap another one, or cannot use it, copies the result to it.
+        """
         program, backend = self._program, self._backend
+        made = [targets.get(buffer.name) for buffer in program.outputs]
+        if self._compiled.structures or not all(type(x) is np.ndarray and x.flags.carray for x in made):
+            return False
         if not self._is_chosen and self._routes.of(program):
             backend = backend_for_launch(None, program, inputs, launch.config)
-        slots: list[Any] = [targets[buffer.name].reshape(-1).view(np.uint8) for buffer in program.outputs]
+        slots: list[Any] = [array.reshape(-1).view(np.uint8) for array in made if array is not None]
         backend.dispatch_borrowed_into(program, ordered_inputs(program, inputs), launch.config, slots)
+        return True
 
     def _elsewhere(self, launch: PreparedCall, inputs: dict[str, Any], targets: Mapping[str, Any]) -> object:
         """A launch with arguments that are not in host memory: a dispatch of a graph that is being recorded, or one."""

@@ -22,7 +22,7 @@ from vyre_foundation.validate.declared import declared_locals
 _NEAR = 16
 """Numbers so near to 0 are limits of the first rows and columns, and not of the last ones."""
 _MOST_NEIGHBOURS = 64
-"""Loops of more iterations are not counted: nothing writes them out."""
+"""Loops of more iterations are not counted: nothing unrolls them."""
 
 
 @dataclass(slots=True)
@@ -71,14 +71,14 @@ class RegionFacts:
 
 
 def find_usual(body: Body, extents: Extents, known: RegionFacts) -> Checks:
-    """The same, and what conditions, minima, maxima and remainders are in most places."""
+    """As `find_checks`, and what conditions, minima, maxima and remainders are in most places."""
     finder = _Finder(extents, known)
     finder.body(body, at_end=True)
     return finder.checks
 
 
 class _Finder:
-    """`known`: what is usual is found too, if it is not None."""
+    """Finds what can be decided; with facts that are `known`, also what is so in most places."""
 
     def __init__(self, extents: Extents, known: RegionFacts | None) -> None:
         self.checks = Checks()
@@ -148,7 +148,7 @@ class _Finder:
     def _decide(self, condition: Expr, truth: bool, *, is_needed: bool) -> None:
         """Comparisons whose being so makes `condition` be `truth`."""
         for node, wanted in conjuncts(condition, truth):
-            if not _is_comparison(node) or node.op.id not in ORDERED or self._is_fixed_comparison(node):
+            if not _is_comparison(node) or node.op.id not in ORDERED or all(map(self._extents.is_fixed, node.args)):
                 continue
             a, b = map(self._extents.exact, node.args)
             if a is None or b is None or not (is_needed or _moves(a) or _moves(b)):
@@ -189,10 +189,10 @@ class _Finder:
             a, b, op = b, a, MIRRORED[op]
         is_near = b.high.plus is None and abs(b.high.offset) <= _NEAR
         if op in ORDERED and not (is_near or self._ends_loops(b)):
-            claims = [op, NEGATED[op]] if wanted else [NEGATED[op], op]
+            usual_first = [op, NEGATED[op]] if wanted else [NEGATED[op], op]
         else:
-            claims = [_ABOVE[op], _BELOW[op]] if is_near else [_BELOW[op], _ABOVE[op]]
-        for claimed in claims:
+            usual_first = [_ABOVE[op], _BELOW[op]] if is_near else [_BELOW[op], _ABOVE[op]]
+        for claimed in usual_first:
             if self._settle(node, claimed, a, b, is_true=op in (claimed, "ne")):
                 break
         return True
@@ -201,9 +201,6 @@ class _Finder:
         """Whether a limit is something at which loops end."""
         parts = terms(limit.high.plus)
         return bool(parts) and all(_without_casts(part) in self._known.limits for part in parts)
-
-    def _is_fixed_comparison(self, node: Apply) -> bool:
-        return all(map(self._extents.is_fixed, node.args))
 
     def _settle(self, node: Apply, op: str, a: Extent, b: Extent, *, is_true: bool) -> bool:
         """Claim that ``a op b``, so that `node` is what it is said to be; whether that is possible."""

@@ -69,9 +69,9 @@ from vyre_foundation.validate.declared import declared_locals, mutable_locals
 STRIP = 64
 """How many invocations run a loop with divergent exits in lockstep."""
 FEW = 4
-"""So many invocations on x are written out: components of a pixel, or coordinates of a point."""
+"""At most this many invocations on x are unrolled, such as the components of a pixel or the coordinates of a point."""
 MAX_COMPONENTS = 500
-"""Operations of all of them together."""
+"""The most operations of an unrolled body."""
 MIN_ACTIVE = 4
 """With at most this many active invocations, lockstep is slower than one after the other."""
 
