@@ -89,6 +89,8 @@ def limits_of_effects(body: Body, group: GroupValues, lets: Mapping[str, Expr]) 
     """Below what the ids of invocations are that store, or trap: others may be left out where nothing follows.
 
     ``if id >= n: return; if c: (if id < m: a[id] = x)``  →  the limits n and m
+
+    ``if id < 9: a[id] = x else: (if id < 10: a[id] = y)``  →  the limit 10
     """
     common: dict[Limit, None] | None = None
     stack: list[tuple[Body, dict[Limit, None]]] = [(body, {})]
@@ -106,8 +108,27 @@ def limits_of_effects(body: Body, group: GroupValues, lets: Mapping[str, Expr]) 
                 case Let() | Var() | Assign() | Break() | Continue() | Return():
                     pass
                 case _:
-                    common = known if common is None else {limit: None for limit in common if limit in known}
+                    common = known if common is None else _common(common, known)
     return tuple(common or ())
+
+
+def _common(some: Mapping[Limit, None], others: Mapping[Limit, None]) -> dict[Limit, None]:
+    """The limits that hold in two places; of two numbers the greater one does."""
+    found = {limit: None for limit in some if limit in others}
+    greatest = _numbers(others)
+    for place, number in _numbers(some).items():
+        if place in greatest:
+            found[*place, max(number, greatest[place], key=lambda limit: limit.bits)] = None
+    return found
+
+
+def _numbers(limits: Iterable[Limit]) -> dict[tuple[int, IdKind], Literal]:
+    """The least number that is a limit, for each axis and kind that have one."""
+    least: dict[tuple[int, IdKind], Literal] = {}
+    for axis, kind, limit in limits:
+        if isinstance(limit, Literal) and not (least.get((axis, kind), limit).bits < limit.bits):
+            least[axis, kind] = limit
+    return least
 
 
 def _implied(condition: Expr, truth: bool, group: GroupValues, lets: Mapping[str, Expr]) -> dict[Limit, None]:
