@@ -43,7 +43,7 @@ def compile_text(text: str, cpu: Cpu, level: int = LEVEL) -> bytes:
 
 def optimized(text: str, cpu: Cpu, level: int = LEVEL) -> llvm.ModuleRef:
     """The module after LLVM's optimizer; RuntimeError if the text is no LLVM IR."""
-    target = target_machine(cpu, level)
+    target = target_machine(cpu.without_gathers, level)
     module = llvm.parse_assembly(text)
     module.verify()
     if level and text.startswith(LOCALLY):

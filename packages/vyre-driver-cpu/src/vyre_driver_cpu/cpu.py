@@ -7,7 +7,7 @@ code is stored, and each piece of code names what it needs.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
 
@@ -55,6 +55,15 @@ class Cpu:
         selection by a carry.
         """
         return self.has("f16c" if self.is_x86 else "fullfp16")
+
+    @property
+    def without_gathers(self) -> Cpu:
+        """The same for an optimizer that makes no gathers: as many plain loads take less time.
+
+        For 16 elements of 32 bits in the nearest cache, 6.6 ns and 8.7 on an Ice Lake; GCC makes none for it and for
+        Zen 4. With 64-bit indices, as most are here, the gather takes twice as long.
+        """
+        return replace(self, features=f"{self.features},+prefer-no-gather") if self.is_x86 else self
 
     @property
     def vector_bits(self) -> int:

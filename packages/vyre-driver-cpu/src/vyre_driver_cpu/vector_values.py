@@ -2,7 +2,7 @@
 
 What is one for all invocations stays one value. Memory is accessed in the way that the pattern of an index allows:
 neighbours in one piece, what is near in one piece and with a permutation, rows in pieces that are transposed, and the
-rest by gathers and scatters.
+rest element by element; by gathers and scatters where a mask leaves some of them out.
 """
 
 from __future__ import annotations
@@ -401,10 +401,21 @@ class VectorValues(OperandValues):
 
     def _gathered(self, node: Load, pointers: str, mask: str | None) -> str:
         buffer, t = node.buffer, self.type(node.dtype)
-        every = f"{self.condition_type} {self.active(mask) if mask else 'splat (i1 true)'}"
+        if mask is None:
+            return self._one_by_one(node, pointers)
+        every = f"{self.condition_type} {self.active(mask)}"
         name = f"@llvm.masked.gather.v{self.lanes.width}{_suffix(node.dtype)}.v{self.lanes.width}p0"
         places = f"<{self.lanes.width} x ptr> align {buffer.dtype.size} {pointers}"
         return self._out.value(f"call {t} {name}({places}, {every}, {t} zeroinitializer)")
+
+    def _one_by_one(self, node: Load, pointers: str) -> str:
+        """As many plain loads, which take less time than a gather."""
+        vector, element, width = "poison", TYPES[node.dtype], self.lanes.width
+        for lane in range(width):
+            pointer = self._out.value(f"extractelement <{width} x ptr> {pointers}, i64 {lane}")
+            loaded = self._out.value(f"load {element}, ptr {pointer}, align {node.dtype.size}")
+            vector = self._out.value(f"insertelement <{width} x {element}> {vector}, {element} {loaded}, i64 {lane}")
+        return vector
 
     def _near(self, node: Load, pattern: Pattern, mask: str | None) -> str | None:
         """Elements that are side by side, or near."""
