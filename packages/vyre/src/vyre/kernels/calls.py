@@ -444,8 +444,10 @@ def _in_order(
     try:
         bound = inspect.signature(callee).bind(*positional, **named)
     except TypeError as error:
-        parameters = ", ".join(inspect.signature(callee).parameters)
-        reader.refuse(node, f"{callee.__name__}(): {error}", f"write vy.{callee.__name__}({parameters})")
+        fix = f"write vy.{callee.__name__}({', '.join(inspect.signature(callee).parameters)})"
+        if callee is intrinsics.index:
+            fix += ", and state the shape of the launch in the decorator, as in @vy.kernel(shape=('h', 'w'))"
+        reader.refuse(node, f"{callee.__name__}(): {error}", fix)
     bound.apply_defaults()
     return bound.args
 
