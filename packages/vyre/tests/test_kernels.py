@@ -279,6 +279,34 @@ def test_only_invocations_of_the_shape_act() -> None:
     assert run(mirrored, np.zeros(3, np.uint32)).tolist() == [5, 5, 5]
 
 
+@pytest.mark.parametrize("backend", [*BACKENDS, "reference", "reference-scalar"])
+def test_launches_of_more_than_three_axes(backend: str) -> None:
+    """Sizes that are no multiples of workgroups, on all axes."""
+
+    @vy.kernel
+    def shifted(
+        x: vy.Array[vy.u32, "n", "c", "h", "w"], by: vy.Array[vy.u32, "c"]
+    ) -> vy.Array[vy.u32, "n", "c", "h", "w"]:
+        n, c, i, j = vy.index()
+        if i + 1 == x.shape[2]:
+            return n * 1000 + c
+        return x[n, c, i + 1, j] + by[c]
+
+    @vy.kernel(shape=("a", 2, "c", "h", 3))
+    def sums(x: vy.Array[vy.u32, "a", 2, "c", "h", 3], out: vy.InOut[vy.u32, "a", "c"]) -> None:
+        a, b, c, h, k = vy.index()
+        out.atomic_add((a, c), x[a, b, c, h, k] + 1)
+
+    x = np.random.default_rng(1).integers(0, 100, (3, 5, 9, 11)).astype(np.uint32)
+    by = np.arange(5, dtype=np.uint32)
+    wanted = np.roll(x, -1, 2) + by[:, None, None]
+    wanted[:, :, -1] = np.arange(3)[:, None, None] * 1000 + np.arange(5)[:, None]
+    assert np.array_equal(shifted.on(backend)(x, by), wanted)
+    assert shifted.on(backend)(x[:0], by).shape == (0, 5, 9, 11)
+    y = x[:, :2, :, :3].reshape(3, 2, 3, 3, 3)
+    assert np.array_equal(sums.on(backend)(y, np.zeros((3, 3), np.uint32)), (y + 1).sum((1, 3, 4)))
+
+
 def test_results_have_the_annotated_shapes() -> None:
     @vy.kernel
     def outer(x: vy.Array[vy.f32, "n"], y: vy.Array[vy.f32, "m"]) -> vy.Array[vy.f32, "n", "m"]:

@@ -1,12 +1,14 @@
 """Shapes of buffers, loops with a condition and chains of branches: what they record, as text."""
 
 import copy
+import math
 import pickle
 
 import pytest
 
 import vyre_foundation as v
 from vyre_foundation.errors import BuildError
+from vyre_foundation.ir.shapes import on_grid
 
 
 def body(p: v.ProgramBuilder) -> str:
@@ -28,6 +30,27 @@ def test_an_index_for_each_axis_is_checked_on_its_axis() -> None:
     assert shapes is not None
     assert (shapes.launch, shapes.passed, shapes.zeros) == (("h", "w"), ("h", "w"), ())
     assert dict(shapes.buffers) == {"image": ("h", "w"), "out": ("h", "w")}
+
+
+def test_all_axes_before_the_last_two_are_z_of_the_grid() -> None:
+    with v.program("p", (8, 8), shape=("b", "n", 3, "h", "w")) as p:
+        image = p.read("image", v.u8, shape=("b", "n", 3, "h", "w"))
+        out = p.write("out", v.u8, like=image)
+        b, n, c, y, x = p.index()
+        out[b, n, c, y, x] = image[n, b, c, y, x]
+    assert [str(index.expr) for index in (c, y, x)] == ["global_id.z % 3", "global_id.y", "global_id.x"]
+    text = str(p.build())
+    assert "%0 = global_id.z / 3 / `launch.shape`[1];" in text
+    assert "%1 = global_id.z / 3 % `launch.shape`[1];" in text
+    assert "if (%0 < `launch.shape`[0]) & (%1 < `launch.shape`[1]) &" in text
+
+
+@pytest.mark.parametrize("shape", [(7,), (6, 7), (5, 6, 7), (4, 5, 6, 7), (2, 3, 4, 5, 6, 7), (2, 0, 4, 5)])
+def test_a_grid_has_an_invocation_for_each_place(shape: tuple[int, ...]) -> None:
+    sizes = on_grid(shape)
+    assert len(sizes) == min(len(shape), 3)
+    assert math.prod(sizes) == math.prod(shape)
+    assert sizes[:2] == shape[::-1][:2]
 
 
 def test_axes_of_numbers_need_no_lengths() -> None:

@@ -16,7 +16,7 @@ from vyre_driver.plan.indirect import find_indirect_dispatch
 from vyre_driver.plan.launch import grid_of_invocations
 from vyre_foundation.build.arguments import shown
 from vyre_foundation.ir.program import Program
-from vyre_foundation.ir.shapes import LAUNCH_SHAPE, Axis, Shapes
+from vyre_foundation.ir.shapes import LAUNCH_SHAPE, Axis, Shapes, on_grid
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -136,7 +136,7 @@ def _with_grid(
     all_shaped = is_line and all(buffer.name in results for buffer in program.outputs)
     if all_shaped and max(map(math.prod, results.values()), default=0) == shape[0]:
         return config
-    return config.replace(grid_override=grid_of_invocations(program, tuple(reversed(shape)), config))
+    return config.replace(grid_override=grid_of_invocations(program, on_grid(shape), config))
 
 
 def _unify(

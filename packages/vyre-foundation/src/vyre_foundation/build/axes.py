@@ -13,12 +13,9 @@ from vyre_foundation.dtype import u32
 from vyre_foundation.errors import BuildError
 from vyre_foundation.ir.buffer import Buffer, LengthOf
 from vyre_foundation.ir.expr import Cast, Expr, Length, Load, Local, literal
-from vyre_foundation.ir.shapes import LAUNCH_SHAPE, Axis, Shapes, on_axes, surplus_axis
+from vyre_foundation.ir.shapes import GRID_AXES, LAUNCH_SHAPE, Axis, Shapes, on_axes, surplus_axis
 from vyre_foundation.ir.stmt import Body, Stmt
 from vyre_foundation.ir.walk import rewrite, rewrite_body, with_expressions
-
-MAX_AXES = 3
-"""Axes of a launch."""
 
 
 class ShapedBuffer(NamedTuple):
@@ -45,7 +42,7 @@ class ShapeVariables:
         if self.stated is not None:
             return self.stated
         outputs = [buffer.axes for buffer in self.buffers if buffer.decl.is_output]
-        return outputs[0] if outputs and len(outputs[0]) <= MAX_AXES and "" not in outputs[0] else ()
+        return outputs[0] if outputs and len(outputs[0]) <= GRID_AXES and "" not in outputs[0] else ()
 
     def count_of(self, axes: Sequence[Axis]) -> int | LengthOf | None:
         """The number of elements as a number, or as a rule over the length of an input; None if there is no rule."""
@@ -154,9 +151,8 @@ def launch_axes(given: object) -> tuple[Axis, ...] | None:
     if given is None:
         return None
     axes = axes_of(given, "the shape of the launch")
-    if not 1 <= len(axes) <= MAX_AXES:
-        fix = "state one to three axes, as in shape=('h', 'w')"
-        raise BuildError(f"the shape of the launch has {len(axes)} axes", fix=fix)
+    if not axes:
+        raise BuildError("the shape of the launch has no axes", fix="state some, as in shape=('h', 'w')")
     return axes
 
 

@@ -29,7 +29,7 @@ from vyre_foundation.ir.buffer import Access, Buffer, Count, LengthOf, Memory
 from vyre_foundation.ir.expr import Apply, Expr, Id, IdKind, Local
 from vyre_foundation.ir.origin import Line, Origin, Origins
 from vyre_foundation.ir.program import Program
-from vyre_foundation.ir.shapes import LAUNCH_SHAPE, Axis
+from vyre_foundation.ir.shapes import GRID_AXES, LAUNCH_SHAPE, Axis
 from vyre_foundation.ir.stmt import (
     Barrier,
     Body,
@@ -353,12 +353,15 @@ class ProgramBuilder:
         Raises:
             BuildError: The launch has no shape yet.
         """
-        rank = len(self._shapes.launch)
-        if rank == 0:
+        lengths = self.shape
+        if not lengths:
             fix = "declare an output with shape=… before, state the shape in vy.program(…, shape=…), or use global_id"
             raise BuildError("the launch has no shape here", fix=fix)
-        ids = tuple([self.global_id(rank - 1 - axis) for axis in range(rank)])
-        return ids[0] if rank == 1 else ids
+        place = [self.global_id(axis) for axis in reversed(range(min(len(lengths), GRID_AXES)))]
+        for length in reversed(lengths[1:-2]):  # z counts all axes before the last two
+            outer = place.pop(0)
+            place[:0] = outer // length, outer % length
+        return place[0] if len(place) == 1 else tuple(place)
 
     def global_id(self, axis: int = 0) -> Value:
         """Give the number of this invocation in the launch, on one axis.

@@ -14,6 +14,16 @@ LAUNCH_SHAPE = "launch.shape"
 """The uniform of the lengths that follow from no length of a buffer. The builder refuses it as a name."""
 
 
+GRID_AXES = 3
+"""Axes of a grid and of workgroups."""
+
+
+def on_grid(shape: Sequence[int]) -> tuple[int, ...]:
+    """The numbers of invocations on x, y and z for a shape: those on z are all axes before the last two, row by row."""
+    *outer, y, x = (1, *shape)
+    return (x, y, math.prod(outer)) if len(shape) >= GRID_AXES else tuple(reversed(shape))
+
+
 def surplus_axis(axes: int, workgroup_size: Sequence[int]) -> int | None:
     """The first axis beyond the `axes` of a launch shape on which a workgroup has several invocations; None for none.
 

@@ -37,12 +37,10 @@ Handler = Callable[[ExpressionReader, ast.Call, Given], object]
 
 
 def _index(reader: ExpressionReader, node: ast.Call, _: Given) -> object:
-    rank = len(reader.shape)
-    if rank == 0:
+    if not reader.shape:
         fix = "annotate the result, as in -> vy.Array[vy.f32, 'n'], or write @vy.kernel(shape=('n',))"
         reader.refuse(node, "the launch has no shape, because the kernel has no result", fix)
-    ids = tuple(reader.builder.global_id(rank - 1 - axis) for axis in range(rank))
-    return ids[0] if rank == 1 else ids
+    return reader.own_index[0] if len(reader.own_index) == 1 else reader.own_index
 
 
 def _subgroup(reader: ExpressionReader, node: ast.Call, given: Given) -> object:

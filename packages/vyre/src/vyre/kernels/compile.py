@@ -20,7 +20,7 @@ from vyre_foundation.build.recorder import program
 from vyre_foundation.dtype import DType
 from vyre_foundation.errors import BuildError
 from vyre_foundation.ir.program import Program
-from vyre_foundation.ir.shapes import LAUNCH_SHAPE, Axis
+from vyre_foundation.ir.shapes import GRID_AXES, LAUNCH_SHAPE, Axis
 from vyre_foundation.ir.stmt import Atomic, Store, Trap
 from vyre_foundation.ir.walk import statements
 
@@ -97,7 +97,7 @@ def _workgroup_size(shape: Sequence[Axis]) -> int | tuple[int, ...]:
     """The workgroup size for a shape: all of a short last axis, such as that of colours, and much of the next."""
     if len(shape) > 1 and isinstance(shape[-1], int) and 1 < shape[-1] <= FEW:
         return (shape[-1], 64, 1)[: len(shape)]
-    return WORKGROUP_SIZES[len(shape)]
+    return WORKGROUP_SIZES[min(len(shape), GRID_AXES)]
 
 
 def result_names(source: FunctionSource, signature: KernelSignature) -> list[str]:
@@ -220,9 +220,6 @@ class _Reading:
         if "" in shape:
             message = "the shape of the launch has an axis without a name"
             raise self.source.error(self.source.tree, message, "name the axes, as in vy.Array[vy.f32, 'n']")
-        if len(shape) > 3:
-            fix = "state one of up to three axes, as in @vy.kernel(shape=('n',))"
-            raise self.source.error(self.source.tree, f"the shape of the launch has {len(shape)} axes", fix)
         return shape
 
     def _require_shape_of_returned(self) -> None:
@@ -236,7 +233,7 @@ class _Reading:
             f"the shape of a returned array is {_text_of(other)}, and the launch has {_text_of(self.shape)}{source}"
         )
         fix = "annotate a parameter with vy.Out, and store its elements"
-        if self.options.shape is None and len(other) <= 3 and all(type_.outer == other for type_ in returned):
+        if self.options.shape is None and all(type_.outer == other for type_ in returned):
             fix = f"state the shape of the launch, as in @vy.kernel(shape={_argument(other)})"
         raise self.source.error(self.source.tree.returns or self.source.tree, message, fix)
 
@@ -289,9 +286,9 @@ class _Reading:
 
     def _guard(self, reader: KernelReader) -> None:
         """End the invocations beyond the shape, which whole workgroups have."""
-        rank, outside = len(reader.shape), None
-        for axis, length in enumerate(reader.shape):
-            is_beyond = reader.builder.global_id(rank - 1 - axis) >= length
+        outside = None
+        for index, length in zip(reader.own_index, reader.shape, strict=True):
+            is_beyond = index >= length
             outside = is_beyond if outside is None else outside | is_beyond
         assert outside is not None
         with reader.builder.if_(outside):

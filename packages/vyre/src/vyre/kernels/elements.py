@@ -18,7 +18,6 @@ from vyre.kernels.values import ElementPart, KernelArray, NumberChoice, is_runti
 from vyre_foundation.build import Value
 from vyre_foundation.dtype import DType, bool_, u32
 from vyre_foundation.ir.buffer import Memory
-from vyre_foundation.ir.expr import Id, IdKind
 
 
 class ElementReader(NodeReader):
@@ -229,9 +228,8 @@ class ElementReader(NodeReader):
 
     def _is_own_place(self, indices: Sequence[int | Value]) -> bool:
         """Whether indices are those of the invocation in the shape of the launch."""
-        rank = len(self.shape)
-        return len(indices) == rank and all(
-            isinstance(x, Value) and x.expr is Id(IdKind.GLOBAL_ID, rank - 1 - axis) for axis, x in enumerate(indices)
+        return len(indices) == len(self.own_index) and all(
+            isinstance(x, Value) and x.expr is own.expr for x, own in zip(indices, self.own_index, strict=True)
         )
 
     def table(self, values: np.ndarray[Any, Any], node: ast.AST) -> KernelArray:

@@ -92,6 +92,9 @@ class NodeReader:
 
     def __init__(self, builder: ProgramBuilder, frame: Frame, shape: tuple[int | Value, ...], known: Hints) -> None:
         self.builder, self.shape, self.known = builder, shape, known
+        own = builder.index() if shape else ()
+        self.own_index: tuple[Value, ...] = own if isinstance(own, tuple) else (own,)
+        """The indices of the invocation in the shape of the launch."""
         self.frames = [frame]
         self.found = Hints({}, is_guarded=known.is_guarded)
         """What this reading found out, for the next one."""

@@ -359,12 +359,10 @@ class KernelReader(ExpressionReader):
             self.refuse(node.value, f"got {len(parts)} values for {len(self.results)} arrays", fix)
         self.has_returned = True
         for array, part in zip(self.results, parts, strict=True):
-            rank = len(self.shape)
-            ids = [self.builder.global_id(rank - 1 - axis) for axis in range(rank)]
             if array.element is not None:
-                self.store_place(ElementPart(array, tuple(ids), array.element, 0, array.place), part, node.value)
+                self.store_place(ElementPart(array, self.own_index, array.element, 0, array.place), part, node.value)
             else:
-                self.store(array, ids, part, node.value)
+                self.store(array, self.own_index, part, node.value)
 
     def _Break(self, node: ast.Break, *, is_tail: bool) -> bool:
         self._leave_iteration(node, "break")
