@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from vyre_driver.backend.config import DispatchConfig
-    from vyre_driver.backend.contract import VyreBackend
+    from vyre_driver_opencl.backend import OpenClBackend
     from vyre_driver_opencl.devices import Candidate
     from vyre_foundation.ir.program import Program
 
@@ -24,13 +24,22 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-def _backend(id: str, device: int | None = None) -> VyreBackend:
+def _secure_pyopencl_cache() -> None:
+    """Before the first import of PyOpenCL, which every other module of this package does."""
+    from vyre_driver_opencl.folders import secure_pyopencl_cache
+
+    secure_pyopencl_cache()
+
+
+def _backend(id: str, device: int | None = None) -> OpenClBackend:
+    _secure_pyopencl_cache()
     from vyre_driver_opencl.backend import OpenClBackend
 
     return OpenClBackend(id, device)
 
 
 def _devices(id: str) -> list[str]:
+    _secure_pyopencl_cache()
     from vyre_driver_opencl.devices import devices
 
     return [str(group[-1]) for group in devices(id)]
@@ -38,6 +47,7 @@ def _devices(id: str) -> list[str]:
 
 def _availability(id: str) -> Availability:
     """Whether there is a device: found, not yet proven, because proofs take a compiler."""
+    _secure_pyopencl_cache()
     from vyre_driver_opencl.devices import first_usable, require_compiler
 
     def attempt(candidate: Candidate, found: Sequence[Candidate]) -> str:
@@ -58,9 +68,8 @@ def _gpu_availability() -> Availability:
 
 def _emit(id: str, target: str, runs: bool, program: Program, config: DispatchConfig) -> bytes:
     from vyre_driver.engine.artifact import compile_ahead, source_ahead
-    from vyre_driver_opencl.backend import OpenClBackend
 
-    backend = OpenClBackend(id)
+    backend = _backend(id)
     try:
         if runs:
             return compile_ahead(backend, target, program, config).to_bytes()

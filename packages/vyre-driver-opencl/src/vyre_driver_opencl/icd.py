@@ -19,7 +19,6 @@ on PoCL, harmless otherwise, then ends the process with SIGFPE. Legalized progra
 
 from __future__ import annotations
 
-import atexit
 import ctypes
 import os
 from collections.abc import Iterator
@@ -28,12 +27,10 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
-from shutil import rmtree
-from tempfile import mkdtemp
 
 import pyopencl as cl
 
-from vyre_driver.pipeline.ownership import require_secure_folder
+from vyre_driver_opencl.folders import is_private, pocl_folder, temporary_folder
 from vyre_driver_opencl.vendors import description, registered
 from vyre_foundation.forks import ForkGuard
 
@@ -101,8 +98,8 @@ def pocl_settings() -> AbstractContextManager[None]:
     names_pocl = any("pocl" in description(file) for file in registered())
     if not names_pocl and locate(POCL) is not None:
         settings["POCL_DEVICES"] = BOTH_DEVICES
-    if "POCL_CACHE_DIR" not in os.environ and not _is_private(_pocl_folder()):
-        settings["POCL_CACHE_DIR"] = _temporary_folder()
+    if "POCL_CACHE_DIR" not in os.environ and not is_private(pocl_folder()):
+        settings["POCL_CACHE_DIR"] = temporary_folder()
     return environment(**settings)
 
 
@@ -119,30 +116,6 @@ def attach(runtime: EmbeddedRuntime, library: Path) -> tuple[cl.Platform, ...]:
                 _loaded.append(ctypes.CDLL(str(needed)))
         _loaded.append(ctypes.CDLL(str(library)))
         return tuple([cl.Platform.from_int_ptr(handle) for handle in _platform_handles(_loaded[-1])])
-
-
-def _pocl_folder() -> Path:
-    """Where PoCL compiles if nothing names another folder. Without a home it is one that all users share."""
-    home = os.environ.get("HOME")
-    return Path(os.environ.get("XDG_CACHE_HOME") or (f"{home}/.cache" if home else "/tmp")) / "pocl"
-
-
-def _is_private(folder: Path) -> bool:
-    """Whether this user can write in a folder, which need not exist, and no other user but root can."""
-    try:
-        there = next(part for part in (folder, *folder.parents) if part.exists())
-        require_secure_folder(there)
-    except OSError:
-        return False
-    return os.access(there, os.W_OK | os.X_OK)
-
-
-@cache
-def _temporary_folder() -> str:
-    """A folder of this process."""
-    folder = mkdtemp(prefix="vyre-pocl-")
-    atexit.register(rmtree, folder, ignore_errors=True)
-    return folder
 
 
 _guard = ForkGuard()
