@@ -21,6 +21,7 @@ BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
     ("page", "printed"),
     [
         ("algorithms", ""),
+        ("cache", ""),
         ("cli", ""),
         ("continuous-integration", ""),
         ("debugging", "a divisor is zero"),

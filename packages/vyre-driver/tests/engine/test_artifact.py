@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
+from vyre_driver.backend.delegate import DelegatingBackend
 from vyre_driver.device.queue import Queue
 from vyre_driver.engine.artifact import compile_ahead, load_ahead, source_ahead
 from vyre_driver.errors import BadArtifact, InvalidProgram, KernelCompileFailed, UnsupportedFeature
 from vyre_driver.pipeline.ahead import CompiledProgram
 from vyre_driver.testing.fake_port import InjectedError
+from vyre_driver.testing.mock import MockBackend
 from vyre_driver.testing.target import generous_profile
 from vyre_foundation import dialects
 from vyre_foundation.build import Value, program
@@ -169,3 +171,25 @@ def test_a_file_that_does_not_say_its_dialects_is_of_another_version(engine: Eng
     assert CompiledProgram.from_bytes(other.to_bytes()) == other
     with pytest.raises(BadArtifact, match=r"it was compiled with 'math 0\.0\.1', here is no dialect"):
         load_ahead(engine(double).backend, other)
+
+
+@pytest.mark.parametrize("wraps", [False, True])
+def test_a_backend_that_compiles_nothing_is_refused(engine: Engine, wraps: bool) -> None:
+    compiled = made(engine)
+    mock = MockBackend(lambda plan, memory: None)
+    backend = DelegatingBackend(mock) if wraps else mock
+    with pytest.raises(
+        UnsupportedFeature, match=r"mock does not support code that .*Fix: load it on the backend 'fake'"
+    ):
+        load_ahead(backend, compiled)
+    with pytest.raises(UnsupportedFeature, match=r"Fix: choose a backend of the engine"):
+        compile_ahead(backend, "fake-binary", doubling(), DEFAULT_CONFIG)
+    with pytest.raises(UnsupportedFeature, match=r"Fix: choose a backend of the engine"):
+        source_ahead(backend, doubling(), DEFAULT_CONFIG)
+
+
+def test_a_wrapped_backend_takes_what_the_backend_under_it_takes(engine: Engine) -> None:
+    later = engine(double)
+    load_ahead(DelegatingBackend(later.backend), made(engine))
+    later.backend.dispatch(doubling(), [X])
+    assert later.backend.backend_metric_snapshot()["compiles"] == 0

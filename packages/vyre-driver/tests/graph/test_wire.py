@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import random
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from blake3 import blake3
@@ -16,7 +17,7 @@ from vyre_driver.graph.record import GraphRecorder
 from vyre_driver.graph.wire import HEADER_SIZE, MAGIC, decode_graph as decode
 from vyre_driver.testing.graphs import programs, random_graph
 from vyre_foundation.dtype import f32, u32
-from vyre_foundation.errors import VyreError
+from vyre_foundation.errors import TypeMismatch, VyreError
 from vyre_foundation.wire import Unencodable, WireError
 
 AFFINE, MIX = programs()["affine"], programs()["mix"]
@@ -89,6 +90,12 @@ def test_headers() -> None:
             decode(damaged)
     with pytest.raises(WireError, match="1 bytes follow the end"):
         decode(seal(data[HEADER_SIZE:] + b"x"))
+
+
+@pytest.mark.parametrize("given", ["text", None, 3])
+def test_what_has_no_bytes_is_refused(given: Any) -> None:
+    with pytest.raises(TypeMismatch, match=r"decode_graph got .*, expected bytes\. Fix: pass the bytes of `encode`"):
+        decode(given)
 
 
 def recorded(change: Callable[[GraphRecorder], None] = lambda g: None, **names: str) -> Graph:

@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from blake3 import blake3
@@ -11,6 +12,7 @@ from vyre_driver.errors import BadArtifact
 from vyre_driver.pipeline.ahead import MAGIC, CompiledProgram, _parts
 from vyre_driver.pipeline.artifact import Artifact
 from vyre_driver.pipeline.executable import ExecutableManifest
+from vyre_foundation.errors import TypeMismatch
 from vyre_foundation.text import parse
 
 EMPTY = ExecutableManifest(
@@ -27,8 +29,17 @@ MADE = CompiledProgram(
 
 def test_bytes_give_the_same_compiled_program() -> None:
     data = MADE.to_bytes()
-    assert CompiledProgram.from_bytes(data) == MADE
+    for given in (data, bytearray(data), memoryview(data)):
+        assert CompiledProgram.from_bytes(given) == MADE
     assert MADE.backend == "abacus"
+
+
+@pytest.mark.parametrize("given", ["text", None, 3])
+def test_what_has_no_bytes_is_refused(given: Any) -> None:
+    with pytest.raises(
+        TypeMismatch, match=r"CompiledProgram.from_bytes got .*, expected bytes\. Fix: pass the contents"
+    ):
+        CompiledProgram.from_bytes(given)
 
 
 def test_queues_with_one_code_share_it_in_the_file() -> None:

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import faulthandler
 import pickle
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol, runtime_checkable
 
 from vyre_driver import process
 from vyre_driver.backend.config import DispatchConfig
+from vyre_driver.backend.contract import VyreBackend
+from vyre_driver.backend.delegate import innermost
 from vyre_driver.engine.bind import bind
 from vyre_driver.engine.code import ANSWER, ORDER, CompiledCode, CompileOrder
 from vyre_driver.engine.device import Device
@@ -30,14 +33,19 @@ from vyre_foundation.ir.program import Program
 from vyre_foundation.validate.facts import Facts
 from vyre_foundation.wire import decode
 
-if TYPE_CHECKING:
-    from vyre_driver.engine.backend import EngineBackend
+
+@runtime_checkable
+class Opened(Protocol):
+    """A backend that gives the engine's device: `EngineBackend`, which imports this module."""
+
+    def session(self) -> AbstractContextManager[Device]:
+        """Exclusive use of the open device."""
 
 
-def source_ahead(backend: EngineBackend, program: Program, config: DispatchConfig) -> bytes:
+def source_ahead(backend: VyreBackend, program: Program, config: DispatchConfig) -> bytes:
     """What the device's compiler would get, headed by how its kernels are called; for people and for other tools."""
     facts = validated(with_workgroup_size(program, config.workgroup_override))
-    with backend.session() as device:
+    with _engine(backend).session() as device:
         admit_program(facts, config, device.profile)
         lowered, unit = device.emit(facts, config)
     return described(facts.program, lowered, unit)
@@ -56,14 +64,14 @@ def described(program: Program, lowered: Lowered, unit: SourceUnit) -> bytes:
     return "".join([*(f"{unit.comment} {line}".rstrip() + "\n" for line in head), unit.text]).encode()
 
 
-def compile_ahead(backend: EngineBackend, target: str, program: Program, config: DispatchConfig) -> CompiledProgram:
+def compile_ahead(backend: VyreBackend, target: str, program: Program, config: DispatchConfig) -> CompiledProgram:
     """`program` compiled for the backend's device, as `load_ahead` takes it.
 
     Every kernel runs once, over one workgroup and as little memory as it may have: some runtimes compile a part then.
     `UnsupportedFeature` where the runtime does not give its code away.
     """
     facts = validated(with_workgroup_size(program, config.workgroup_override))
-    with backend.session() as device:
+    with _engine(backend).session() as device:
         admit_program(facts, config, device.profile)
         source = device.emit(facts, config)[1].text
         queues = [queue.name for queue in device.profile.queues] or [""]
@@ -78,15 +86,17 @@ def compile_ahead(backend: EngineBackend, target: str, program: Program, config:
         )
 
 
-def load_ahead(backend: EngineBackend, made: CompiledProgram) -> None:
+def load_ahead(backend: VyreBackend, made: CompiledProgram) -> None:
     """From now on dispatches and pipelines of ``made.program`` on this backend compile nothing.
 
     `BadArtifact` if it was made for another device, driver or compiler, with other dialects than are installed, or the
-    runtime refuses it. A dialect that is registered anew later is met by compiling again.
+    runtime refuses it. A dialect that is registered anew later is met by compiling again. `UnsupportedFeature` on a
+    backend that compiles nothing.
     """
+    engine = _engine(backend, f"load it on the backend {made.backend!r}")
     validated(made.program)
     made.require_dialects(called_dialects(made.program))
-    with backend.session() as device:
+    with engine.session() as device:
         made.require_device(device.profile.identity)
         queues = [queue.name for queue in device.profile.queues] or [""]
         for name, artifact in made.codes:
@@ -95,6 +105,13 @@ def load_ahead(backend: EngineBackend, made: CompiledProgram) -> None:
                     device.code.adopt(made.program, made.ulp_budget, artifact, queues.index(name), name)
                 except KernelCompileFailed as error:
                     raise BadArtifact(f"the runtime refuses it ({error.log})", where=made.target) from error
+
+
+def _engine(backend: VyreBackend, fix: str = "choose a backend of the engine") -> Opened:
+    engine = innermost(backend)
+    if not isinstance(engine, Opened):
+        raise UnsupportedFeature("code that was compiled ahead of time", backend=backend.id(), fix=fix)
+    return engine
 
 
 def _compiled(device: Device, facts: Facts, config: DispatchConfig, queue: int, source: str) -> Artifact:

@@ -57,7 +57,7 @@ from vyre_foundation.wire import (
     decode as decode_program,
 )
 from vyre_foundation.wire.digest import digest
-from vyre_foundation.wire.reader import Reader, refuse
+from vyre_foundation.wire.reader import Reader, bytes_of, refuse
 from vyre_foundation.wire.varint import write_column
 
 MAGIC, VERSION = b"VYRG", 1
@@ -98,9 +98,9 @@ def fingerprint(graph: Graph) -> str:
     return digest(b"fingerprint" + payload).hex()
 
 
-def decode_graph(data: bytes) -> Graph:
+def decode_graph(data: bytes | bytearray | memoryview) -> Graph:
     """Decode a graph from its wire form; it is not validated."""
-    return _decode(bytes(data), 0)
+    return _decode(bytes_of(data, "decode_graph", "pass the bytes of `encode` of a graph"), 0)
 
 
 def _decode(data: bytes, depth: int) -> Graph:

@@ -22,6 +22,7 @@ from vyre_driver.pipeline.artifact import Artifact
 from vyre_foundation.errors import VyreError
 from vyre_foundation.ir.program import Program
 from vyre_foundation.wire import decode, encode
+from vyre_foundation.wire.reader import bytes_of
 
 ANY_VERSION = b"VYRE\x00C"
 MAGIC = ANY_VERSION + b"1\n"
@@ -66,8 +67,9 @@ class CompiledProgram:
         return MAGIC + blake3(body).digest() + body
 
     @classmethod
-    def from_bytes(cls, data: bytes, where: str = "") -> CompiledProgram:
+    def from_bytes(cls, data: bytes | bytearray | memoryview, where: str = "") -> CompiledProgram:
         """The compiled program in a file's contents; `BadArtifact` if a byte is not what it was."""
+        data = bytes_of(data, "CompiledProgram.from_bytes", "pass the contents of the file")
         body = data[len(MAGIC) + _DIGEST :]
         if not data.startswith(MAGIC):
             of_vyre = data.startswith(ANY_VERSION)

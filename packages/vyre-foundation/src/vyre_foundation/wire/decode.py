@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from vyre_foundation.errors import TypeMismatch
-from vyre_foundation.ir.argument import shown
 from vyre_foundation.ir.expr import Expr
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Let
@@ -20,16 +18,12 @@ from vyre_foundation.wire.errors import (
     Truncated,
     UnsupportedVersion,
 )
-from vyre_foundation.wire.reader import Reader
+from vyre_foundation.wire.reader import Reader, bytes_of
 
 
-def decode(data: bytes) -> Program:
+def decode(data: bytes | bytearray | memoryview) -> Program:
     """The program whose wire form is `data`; it is not validated."""
-    try:
-        data = bytes(memoryview(data))
-    except TypeError:
-        fix = "pass the bytes of `encode`; `parse` reads text"
-        raise TypeMismatch(f"decode got {shown(data)}, expected bytes", fix=fix) from None
+    data = bytes_of(data, "decode", "pass the bytes of `encode`; `parse` reads text")
     reader = Reader(data, check_header(data))
     strings = StringTable(reader)
     (name,) = strings.read(reader, 1)

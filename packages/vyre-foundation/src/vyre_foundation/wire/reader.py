@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
+from vyre_foundation.errors import TypeMismatch
+from vyre_foundation.ir.argument import shown
 from vyre_foundation.wire.errors import Malformed, NestingTooDeep, NotCanonical, Truncated, UnknownTag, WireError
 from vyre_foundation.wire.varint import read_column, read_number
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+
+def bytes_of(data: object, reader: str, fix: str) -> bytes:
+    """The bytes of an object of the buffer protocol; `TypeMismatch` in the name of `reader` for any other."""
+    try:
+        return bytes(memoryview(data))  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeMismatch(f"{reader} got {shown(data)}, expected bytes", fix=fix) from None
 
 
 class Reader:
