@@ -79,7 +79,7 @@ CELLS = [
      "Trapped: program 'p': invocation 0 trapped with 'no', code 3, at Cell In[5], line 2. Fix: "),
     (f"%%time\n{cell('x[0]')}",
      ("BuildError: the source of 'scaled' is not available, and a kernel is compiled from its source. "
-     "Fix: define the function in a file, or in a cell of a notebook without %%time and the like")),
+     "Fix: define the function in a file, or in a cell of a notebook without %%time and the like; source that")),
     ("%%time\nscaled.program.name", "'scaled'"),
     (f"%%capture\n{cell('x[0] * 3.0')}", ""),
     ("scaled(x).tolist()", "[3.0, 3.0]"),

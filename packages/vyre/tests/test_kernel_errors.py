@@ -1409,7 +1409,8 @@ def test_functions_without_source_are_refused() -> None:
         vy.kernel(scope["unseen"])
     assert str(error.value) == (
         "the source of 'unseen' is not available, and a kernel is compiled from its source. "
-        "Fix: define the function in a file, or in a cell of a notebook without %%time and the like"
+        "Fix: define the function in a file, or in a cell of a notebook without %%time and the like; source that a "
+        "program writes is registered with `linecache.lazycache`"
     )
     with pytest.raises(vy.BuildError) as error:
         vy.kernel(lambda x: x)

@@ -42,6 +42,23 @@ def test_a_node_knows_the_line_that_recorded_it() -> None:
     assert {node.origin.file for node in graph.nodes} == {__file__}
 
 
+def test_at_attributes_to_a_line_of_another_source() -> None:
+    g = GraphRecorder("g")
+    with g.at("demo.lang", 1):
+        x = g.input("x", u32, 4)
+        with g.repeat(2), g.at("demo.lang", 2):
+            g.fill(x)
+    g.dispatch(AFFINE, x=x)
+    at = line() - 1
+    graph = g.build()
+    loop, dispatch = graph.nodes
+    assert isinstance(loop, RepeatNode)
+    origins = [graph.buffers[0].origin, loop.origin, loop.body[0].origin, dispatch.origin]
+    assert [str(x) for x in origins] == ["demo.lang:1", "demo.lang:1", "demo.lang:2", f"{__file__}:{at}"]
+    with pytest.raises(BuildError, match=r"^demo.lang:3: the name of a buffer: got 5"), g.at("demo.lang", 3):
+        g.input(5, u32, 4)  # type: ignore[arg-type]
+
+
 def test_outputs_that_are_left_out_are_temporaries_of_the_length_of_the_rule() -> None:
     g = GraphRecorder("g")
     out = g.dispatch(AFFINE, x=g.input("x", u32, 9))["out"]

@@ -19,6 +19,9 @@ class VyreError(Exception):
 
     code: ClassVar[str] = "E000"
 
+    origin: tuple[str, int] | None = None
+    """The file and the line that `ProgramBuilder.at` states, if the error was raised in its block."""
+
     def __init__(self, message: str, *, fix: str, where: str = "", **fields: Any) -> None:
         if not fix.strip():
             raise ValueError(f"{type(self).__name__} needs a remedy. Fix: pass a non-empty `fix`")

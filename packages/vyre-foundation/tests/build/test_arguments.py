@@ -82,6 +82,7 @@ def calls(s: Scene) -> dict[str, tuple[Callable[..., Any], list[Any]]]:
         "while_": (p.while_, [lambda: s.flag, 4, "x"]),
         "range": (p.range, [0, 4, 1, v.u32, "i"]),
         "region": (p.region, ["x"]),
+        "at": (p.at, ["x", 1]),
         "trap": (p.trap, [1, "x"]),
         "subgroup": (p.subgroup, ["shuffle", value, 1]),
         "indirect_dispatch": (p.indirect_dispatch, [x, 0]),

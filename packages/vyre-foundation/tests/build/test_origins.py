@@ -5,10 +5,11 @@ from __future__ import annotations
 import pickle
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from vyre_foundation import Finding, InvalidProgram, Program, parse, print_program, program
+from vyre_foundation import BuildError, Finding, InvalidProgram, Program, TypeMismatch, parse, print_program, program
 from vyre_foundation.dtype import i32, u32
 from vyre_foundation.ir.stmt import For, If, Store
 
@@ -125,3 +126,49 @@ def test_an_error_of_types_is_raised_at_the_line_itself() -> None:
         frames.append(f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}")
         trace = trace.tb_next
     assert here(-6) in frames
+
+
+def test_at_attributes_to_a_line_of_another_source() -> None:
+    with program("p") as p:
+        with p.at("demo.lang", 1):
+            x = p.read("x", u32)
+            out = p.write("out", u32, like=x)
+        with p.at("demo.lang", 2), p.if_(x[0] > 1):
+            with p.at("demo.lang", 3):
+                out[0] = 1
+            p.trap(1, "two")
+        out[1] = 2
+        line = here(-1)
+    with p.at("demo.lang", 9):
+        built = p.build()
+    origins = built.origins
+    assert origins is not None
+    assert [str(origins.buffer(n)) for n in range(2)] == ["demo.lang:1"] * 2
+    assert [str(origins.statement(n)) for n in range(4)] == ["demo.lang:2", "demo.lang:3", "demo.lang:2", line]
+    assert str(origins.program) == "demo.lang:9"
+
+
+def test_an_error_in_a_block_of_at_names_its_line() -> None:
+    p = program("p")
+    x = p.read("x", u32)
+    with pytest.raises(TypeMismatch) as caught, p.at("demo.lang", 1), p.at("demo.lang", 2):
+        x[0] + i32(1)
+    assert str(caught.value).startswith("demo.lang:2: add got (u32, i32), expected operands of one type. Fix: ")
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)  # noqa: S301
+    assert caught.value.origin == ("demo.lang", 2)
+    p.trap(1, "")
+    with pytest.raises(InvalidProgram, match=r"^demo.lang:1: program 'p': not valid"), p.at("demo.lang", 1):
+        p.build()
+    with pytest.raises(ZeroDivisionError), p.at("demo.lang", 3):
+        _ = 1 // 0
+    line = here(1)
+    p.barrier()
+    origins = p.build_unchecked().origins
+    assert origins is not None
+    assert str(origins.statement(1)) == line
+
+
+@pytest.mark.parametrize(("file", "line"), [(None, 1), ("demo.lang", "1"), ("demo.lang", None), ("demo.lang", True)])
+def test_at_takes_a_file_and_the_number_of_a_line(file: Any, line: Any) -> None:
+    with pytest.raises(BuildError, match=r"got .* of a line, expected .*\. Fix: pass a"), program("p").at(file, line):
+        pass

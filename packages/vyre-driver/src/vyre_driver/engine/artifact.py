@@ -35,7 +35,7 @@ from vyre_foundation.wire import decode
 
 
 @runtime_checkable
-class Opened(Protocol):
+class SessionBackend(Protocol):
     """A backend that gives the engine's device: `EngineBackend`, which imports this module."""
 
     def session(self) -> AbstractContextManager[Device]:
@@ -107,9 +107,9 @@ def load_ahead(backend: VyreBackend, made: CompiledProgram) -> None:
                     raise BadArtifact(f"the runtime refuses it ({error.log})", where=made.target) from error
 
 
-def _engine(backend: VyreBackend, fix: str = "choose a backend of the engine") -> Opened:
+def _engine(backend: VyreBackend, fix: str = "choose a backend of the engine") -> SessionBackend:
     engine = innermost(backend)
-    if not isinstance(engine, Opened):
+    if not isinstance(engine, SessionBackend):
         raise UnsupportedFeature("code that was compiled ahead of time", backend=backend.id(), fix=fix)
     return engine
 

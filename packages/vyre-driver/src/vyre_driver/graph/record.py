@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from operator import index
 from types import TracebackType
@@ -32,11 +33,11 @@ from vyre_driver.graph.recorded import RecordedRange
 from vyre_driver.plan.axes import ShapedLaunch, given_shapes, missing_input, shaped_launch
 from vyre_driver.plan.launch import require_x_alone, with_invocations
 from vyre_driver.plan.programs import HasProgram, program_of
-from vyre_foundation.build.caller import caller_outside
+from vyre_foundation.build.caller import caller_outside, naming_errors, stated_line
 from vyre_foundation.dtype import DType
 from vyre_foundation.errors import BuildError, VyreError
 from vyre_foundation.ir.expr import literal
-from vyre_foundation.ir.origin import Origin
+from vyre_foundation.ir.origin import Line, Origin
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.shapes import LAUNCH_SHAPE
 
@@ -70,6 +71,8 @@ class GraphRecorder:
     def __init__(self, name: str) -> None:
         self.name = _text(name, "the name of a graph")
         self._origin = Origin(*caller_outside(RECORDERS))
+        self._stated: Origin | None = None
+        """The line that `at` states."""
         self._has_ended = False
         self._buffers: dict[str, GraphBuffer] = {}
         self._bodies: list[list[Node]] = [[]]
@@ -340,7 +343,31 @@ class GraphRecorder:
         graph.validate()
         return graph
 
+    def at(self, file: str, line: int) -> AbstractContextManager[None]:
+        """Attribute what is recorded in a ``with`` block to a line of another source, as `ProgramBuilder.at`.
+
+        Args:
+            file: The file, or another name of the source.
+            line: The number of the line, from 1 on.
+
+        Returns:
+            The block, for a `with` statement.
+
+        Raises:
+            BuildError: An argument is of another kind.
+        """
+        return self._stating(stated_line(file, line))
+
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @contextmanager
+    def _stating(self, line: Line) -> Iterator[None]:
+        before, self._stated = self._stated, Origin(*line)
+        try:
+            with naming_errors(line):
+                yield
+        finally:
+            self._stated = before
 
     def _line(self) -> Origin:
         """The line of the user that records a node, also where vyre records one for it; refused after the block."""
@@ -350,7 +377,7 @@ class GraphRecorder:
                 "record within the block, or begin another graph",
             )
             raise BuildError(message, fix=fix, where=f"graph {self.name!r}")
-        return Origin(*caller_outside(RECORDERS))
+        return self._stated or Origin(*caller_outside(RECORDERS))
 
     def _declare(
         self, name: str, kind: BufferKind, dtype: DType, shape: int | Sequence[int], origin: Origin

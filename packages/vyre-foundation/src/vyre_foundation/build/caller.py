@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Container
+from collections.abc import Container, Iterator
+from contextlib import contextmanager
 from types import FrameType
 
-from vyre_foundation.ir.origin import Line
+from vyre_foundation.build import arguments
+from vyre_foundation.errors import VyreError
+from vyre_foundation.ir.origin import Line, Origin
 
 
 def caller_frame() -> FrameType:
@@ -32,6 +35,23 @@ def caller_outside(packages: Container[str]) -> Line:
     while frame.f_globals.get("__name__", "").partition(".")[0] in packages and frame.f_back is not None:
         frame = frame.f_back
     return frame.f_code.co_filename, frame.f_lineno
+
+
+def stated_line(file: object, line: object) -> Line:
+    """A line of source that a frontend states; `BuildError` for what names none."""
+    return arguments.text(file, "the file of a line"), arguments.integer(line, "the number of a line")
+
+
+@contextmanager
+def naming_errors(line: Line) -> Iterator[None]:
+    """Errors name this line too, unless a block within has named another."""
+    try:
+        yield
+    except VyreError as error:
+        if error.origin is None:
+            error.origin, place = line, str(Origin(*line))
+            error.where = f"{place}: {error.where}" if error.where else place
+        raise
 
 
 _PACKAGE = caller.__code__.co_filename.removesuffix(f"build{os.sep}caller.py")

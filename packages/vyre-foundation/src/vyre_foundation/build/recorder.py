@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from vyre_foundation.build.axes import (
 )
 from vyre_foundation.build.blocks import Block, WhileBlock
 from vyre_foundation.build.branches import BranchChain
-from vyre_foundation.build.caller import caller
+from vyre_foundation.build.caller import caller, naming_errors, stated_line
 from vyre_foundation.build.memory import Array, AxisLength, Mutable
 from vyre_foundation.build.tidy import adjacent_lets, drop_unused_results, inline
 from vyre_foundation.build.values import Operand, Value, operand, refuse_foreign
@@ -651,6 +652,33 @@ class ProgramBuilder:
             lambda: Value(counter, self),
             is_loop=True,
         )
+
+    def at(self, file: str, line: int) -> AbstractContextManager[None]:
+        """Attribute what is recorded in a ``with`` block to a line of another source than the caller's.
+
+        For frontends: findings, traps, races and proofs then name the line of their language. An error that is raised
+        in the block begins with the line, and has it as `origin`. The file need not exist; the innermost block counts.
+
+        Args:
+            file: The file, or another name of the source.
+            line: The number of the line, from 1 on.
+
+        Returns:
+            The block, for a `with` statement.
+
+        Raises:
+            BuildError: An argument is of another kind.
+        """
+        return self._stating(stated_line(file, line))
+
+    @contextmanager
+    def _stating(self, line: Line) -> Iterator[None]:
+        before, self.line = self.line, line
+        try:
+            with naming_errors(line):
+                yield
+        finally:
+            self.line = before
 
     def region(self, label: str) -> Block[None]:
         """Open a block whose label says where its statements come from; it changes nothing else.

@@ -64,7 +64,10 @@ def source_of(function: object) -> FunctionSource:
         lines, first = inspect.getsourcelines(function)
     except (OSError, TypeError):
         message = f"the source of {function.__name__!r} is not available, and a kernel is compiled from its source"
-        fix = "define the function in a file, or in a cell of a notebook without %%time and the like"
+        fix = (
+            "define the function in a file, or in a cell of a notebook without %%time and the like; source that a "
+            "program writes is registered with `linecache.lazycache`"
+        )
         raise BuildError(message, fix=fix) from None
     file = inspect.getsourcefile(function) or function.__code__.co_filename
     text = "\n" * (first - 1) + "".join(lines)  # which keeps the numbers of the lines
