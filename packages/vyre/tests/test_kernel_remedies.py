@@ -44,6 +44,12 @@ SEVERAL = "return one value, or annotate several arrays, as in -> tuple[vy.Array
 ROWS: list[tuple[str, str, str, str, list[float]]] = [
     # the type of the elements, the mistake, the remedy, what is written then, and what it gives for 1, 2, 3
     ("f32", "return x[-1]", "indices do not count from the end: use len(x) - 1", "return x[len(x) - 1]", [3, 3, 3]),
+    ("u8", "return vy.u8(x[i] == '\\x02')", "write its code, as in ord('\\x02')", "return vy.u8(x[i] == ord('\\x02'))",
+     [0, 1, 0]),
+    ("u8", "return vy.u8(x[i] == b'\\x02')", "write its code, as in ord(b'\\x02')",
+     "return vy.u8(x[i] == ord(b'\\x02'))", [0, 1, 0]),
+    ("u8", "return b'abcd'[x[i]]", "index an array of NumPy from outside, such as numpy.frombuffer(data, numpy.uint8)",
+     "return np.frombuffer(b'abcd', np.uint8)[x[i]]", [98, 99, 100]),
     ("f32", "return x[-2]", "indices do not count from the end: use len(x) - 2", "return x[len(x) - 2]", [2, 2, 2]),
     ("f32", "return x[i] ^ 2", "write `**` for a power; bits of a float are those of x.bitcast(vy.u32)",
      "return x[i] ** 2", [1, 4, 9]),

@@ -6,20 +6,22 @@ import zlib
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import accumulate
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from vyre_algorithms.arguments import Array, Backend
 from vyre_algorithms.launches import launch
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import LengthOf, Program, ProgramBuilder, Value, program, u8, u32
-from vyre_foundation.build.arguments import shown
+from vyre_foundation.build.arguments import fix_of_text, shown
 from vyre_foundation.functions import min as least, rotr
 
 GROUP = 64
 BLOCK, WORDS = 64, 16
 """Bytes and words of a block of SHA-256."""
-Message = bytes | bytearray | memoryview
+Message: TypeAlias = bytes | bytearray | memoryview | npt.NDArray[np.uint8]
 
 
 def sha256(messages: Iterable[Message], /, *, backend: Backend = None) -> Array:
@@ -71,11 +73,18 @@ def bytes_of(messages: object, name: str = "messages") -> list[bytes]:
     needed, fix = "bytes-like objects", "pass a list of bytes"
     if not isinstance(messages, Iterable):
         raise InvalidInput(name, needed=needed, got=shown(messages), fix=fix)
+    if isinstance(messages, (str, bytes, bytearray)):
+        got, fix = type(messages).__name__, "pass it in a list"
+        raise InvalidInput(name, needed=f"a list of {needed}", got=got, fix=fix)
     given = list(messages)
     for message in given:
-        if not isinstance(message, (bytes, bytearray, memoryview)):
-            raise InvalidInput(name, needed=needed, got=type(message).__name__, fix=fix)
+        if not isinstance(message, (bytes, bytearray, memoryview)) and not _is_array_of_bytes(message):
+            raise InvalidInput(name, needed=needed, got=type(message).__name__, fix=fix_of_text(message) or fix)
     return [bytes(message) for message in given]
+
+
+def _is_array_of_bytes(message: object) -> bool:
+    return isinstance(message, np.ndarray) and message.dtype == np.uint8 and message.ndim == 1
 
 
 def _starts(lengths: Sequence[int]) -> Array:

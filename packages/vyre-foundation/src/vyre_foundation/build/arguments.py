@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from vyre_foundation.dtype import DTYPES, DType, bf16
+from vyre_foundation.dtype import DTYPES, DType, bf16, u8
 from vyre_foundation.errors import BuildError
 from vyre_foundation.ir.argument import shown as shown, shown_type as shown_type
 from vyre_foundation.ir.buffer import RUNTIME, Count, LengthOf, PerLaunch
@@ -28,6 +28,9 @@ _NUMPY_NAMES = {
     "int32": "i32", "int64": "i64", "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64",
 }
 # fmt: on
+_OF_CODES = "pass the codes of its characters, as in text.view('uint8')"
+_OF_BYTES = "pass the bytes of its characters, as in numpy.strings.encode(text).view('uint8')"
+_TEXTS = {"S": _OF_CODES, "U": _OF_BYTES, "T": _OF_BYTES}
 _PYTHON_TYPES = {bool: "bool_", int: "i32 or i64", float: "f32 or f64"}
 _BY_NAME = {t.name: t for t in DTYPES}
 _BY_NUMPY = {t.numpy: t for t in DTYPES if t is not bf16}  # NumPy has no bf16: packages that have are known by name
@@ -53,7 +56,25 @@ def dtype_of(given: object) -> DType:
             fix = f"use {found.name}, to which .astype({found.name!r}) converts an array"
             raise BuildError(f"got {shown(found)}, expected a type", fix=fix)
     names = ", ".join(t.name if t.name != "bool" else "bool_" for t in DTYPES)
-    raise BuildError(f"got {shown(given)}, expected a type", fix=f"use one of {names}, or NumPy's type of one")
+    fix = f"use one of {names}, or NumPy's type of one"
+    if isinstance(given, np.dtype):
+        fix = fix_of_text(given) or fix
+    raise BuildError(f"got {shown(given)}, expected a type", fix=fix)
+
+
+def fix_of_text(given: object) -> str | None:
+    """What to pass in the place of a text, or of an array of texts or its type: numbers. None for anything else."""
+    if isinstance(given, str):
+        return "pass its bytes, as in text.encode()"
+    dtype = given if isinstance(given, np.dtype) else getattr(given, "dtype", None)
+    return _TEXTS.get(dtype.kind) if isinstance(dtype, np.dtype) else None
+
+
+def code_of(text: str | bytes) -> str:
+    """How the code of a character is written, for messages about a text in the place of a number."""
+    if len(text) != 1:
+        return "compute with the codes of its characters, one after the other"
+    return f"write its code, as in ord({text!r})"
 
 
 def optional_dtype(given: object) -> DType | None:
@@ -164,16 +185,24 @@ def number(given: object) -> bool | int | float | None:
 def elements_of(dtype: DType, given: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
     """Values in `dtype`: floats are rounded, but no finite one to an infinity; integers and bools are kept.
 
+    Bytes are elements of u8.
+
     Raises:
         BuildError: A value does not fit, or `given` is no array of numbers.
     """
+    if isinstance(given, (bytes, bytearray)):
+        if dtype is not u8:
+            fix = f"say what the bytes are, with numpy.frombuffer(data, {dtype.numpy.name!r})"
+            raise BuildError(f"{name!r} got bytes, expected numbers of {dtype}", fix=fix)
+        given = memoryview(given)
     try:
         values = np.asarray(given)
     except ValueError as error:
         raise BuildError(f"{name!r} got rows of different lengths ({error})", fix="pass an array") from None
     plain = values.dtype.kind in "biuf" or values.dtype.name == "bfloat16"
     if not plain and not (values.dtype.kind == "O" and all(isinstance(v, (int, float)) for v in values.ravel())):
-        raise BuildError(f"{name!r} got values of {values.dtype}, expected numbers", fix="pass an array of numbers")
+        fix = fix_of_text(given) or fix_of_text(values) or "pass an array of numbers"
+        raise BuildError(f"{name!r} got values of {values.dtype}, expected numbers", fix=fix)
     if dtype.is_float:
         table = _rounded(dtype, values)
         with np.errstate(invalid="ignore"):  # of signalling NaNs

@@ -461,6 +461,8 @@ def _number(x: object) -> Number:
 
 def _remedy(x: object) -> str:
     """What to do instead of passing `x` as an operand."""
+    if isinstance(x, (str, bytes)):
+        return arguments.code_of(x)
     if x is None:
         return "use what returns a value: .set(…), barriers and stores return nothing"
     if isinstance(x, np.ndarray):

@@ -151,6 +151,9 @@ class ElementReader(NodeReader):
             fix = (
                 "loop over a tuple, as in tuple(range(3)), or index an array: vy.private, or one of NumPy from outside"
             )
+            if isinstance(container, (bytes, str)):
+                made = "data" if isinstance(container, bytes) else "text.encode()"
+                fix = f"index an array of NumPy from outside, such as numpy.frombuffer({made}, numpy.uint8)"
             self.refuse(node, f"got a value of the program as an index of {kind_of(container)}", fix)
         table = self.table(container, node.value)
         return self.load(table, self.indices(table, node, index), node)

@@ -41,7 +41,7 @@ from vyre.kernels.values import (
 )
 from vyre_algorithms.numpy_names import FUNCTIONS
 from vyre_foundation.build import Mutable, ProgramBuilder, Value, constant
-from vyre_foundation.build.arguments import number, shown
+from vyre_foundation.build.arguments import code_of, number, shown
 from vyre_foundation.dtype import DType, bool_
 from vyre_foundation.errors import VyreError
 
@@ -456,6 +456,8 @@ def _written(node: ast.AST) -> str:
 
 def _part_of(x: object) -> str:
     """What to write in the place of what is no number: a part of it."""
+    if isinstance(x, (str, bytes)):
+        return code_of(x)
     if isinstance(x, Vector):
         return "compute with its components, as in v.x"
     if isinstance(x, StructValue):
