@@ -284,6 +284,12 @@ def test_addresses_are_no_pictures(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "traps:one: the opinions disagree\n"
 
 
+def test_python_runs_the_package() -> None:
+    command = [sys.executable, "-W", "error", "-m", "vyre_conform", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("Usage: vyre-conform ")
+
+
 def test_the_front_door_finds_the_command() -> None:
     from importlib.metadata import entry_points
 

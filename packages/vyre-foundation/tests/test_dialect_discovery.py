@@ -195,6 +195,13 @@ def test_an_unknown_op_of_a_dialect_that_is_left_out_says_why(folder: Path) -> N
     assert finding.message.endswith(f"expected an op of an installed dialect: {reason}")
 
 
+def test_the_distribution_of_a_dialect_of_this_project_is_named(folder: Path) -> None:
+    with pytest.raises(UnknownCallee, match=r"defines 'math\.exp' .*\. Fix: pip install vyre-math$"):
+        dialects.lookup("math.exp")
+    with pytest.raises(UnknownCallee, match=r"Fix: install the distribution that defines it$"):
+        dialects.lookup("geo.exp")
+
+
 def test_an_unknown_op_that_was_renamed_says_what_it_is_now(folder: Path) -> None:
     text = MANIFEST.format(id="geo", version="2", op="next")
     (folder / "geo.toml").write_text(text + '[migrations.after]\nto = "next"\nsince = "2"\n')

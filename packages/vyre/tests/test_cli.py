@@ -479,6 +479,15 @@ def test_a_trap_fails_the_run(tmp_path: Path) -> None:
     assert "invocation 5 trapped with 'five', code 7" in result.stderr
 
 
+@pytest.mark.parametrize("module", ["vyre", "vyre.cli"])
+def test_python_runs_the_package(module: str) -> None:
+    command = [sys.executable, "-W", "error", "-m", module, "--version"]
+    assert (
+        subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        == f"vyre, version {vy.__version__}\n"
+    )
+
+
 def test_calls_are_logged_where_the_environment_asks_for_it(xor: Path, arrays: tuple[Path, Path]) -> None:
     a, b = (f"{name}={path}" for name, path in zip("ab", arrays, strict=True))
     command = [sys.executable, "-m", "vyre.cli", "run", str(xor), "--input", a, "--input", b, "--backend", "reference"]

@@ -314,3 +314,34 @@ def test_a_structure_of_numbers_is_changed_by_parts() -> None:
         return best.place * 100 + best.value
 
     assert greatest.on("reference")(np.array(DATA, np.uint32)).tolist() == [509] * len(DATA)
+
+
+GRÖSSEN = np.float32([1, 2])
+__SIZES = np.float32([3, 4])
+
+
+@vy.kernel
+def größe(x: vy.Array[vy.f32, "länge"]) -> vy.Array[vy.f32, "länge"]:
+    größen = vy.private(vy.f32, 2)
+    __sizes = vy.private(vy.f32, 2)
+    größen[0] = GRÖSSEN[vy.index()]
+    __sizes[0] = __SIZES[vy.index()]
+    σ = x[vy.index()]
+    for κ in range(2):
+        σ += größen[κ] + __sizes[κ]
+    return σ
+
+
+def test_what_a_kernel_alone_names_has_any_name_of_python() -> None:
+    assert größe(np.float32([10, 20])).tolist() == [14, 26]
+    assert [b.name for b in größe.program.buffers] == ["x", "out", "array", "array.2", "array.3", "array.4"]
+
+
+@vy.kernel
+def of_other_letters(größe: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    return größe[vy.index()]
+
+
+def test_parameters_are_names_of_the_language() -> None:
+    with pytest.raises(vy.VyreError, match=r"V003 .*got the name 'größe', expected ASCII letters, digits, _ and dots"):
+        of_other_letters(np.float32([1]))

@@ -117,7 +117,8 @@ def _unknown(callee: str) -> UnknownCallee:
             reason = f"the dialect {dialect!r} of {problem.source} is left out: {problem.reason}"
             return UnknownCallee(f"{message}: {reason}", fix=problem.fix, reason=reason)
     known = ", ".join(sorted(_registry.rows)) or "none"
-    return UnknownCallee(f"{message} (known: {known})", fix="install the distribution that defines it", reason="")
+    fix = "pip install vyre-math" if found is None and dialect == "math" else "install the distribution that defines it"
+    return UnknownCallee(f"{message} (known: {known})", fix=fix, reason="")
 
 
 def _discover() -> None:

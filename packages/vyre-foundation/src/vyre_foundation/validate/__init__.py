@@ -5,7 +5,7 @@ A valid program obeys these rules. `codes.RULES` has an example and the repair f
 Names and declarations (`names`, `buffers`)
     V001  Buffers have names of their own.
     V002  Buffers with a binding come first, and their bindings are 0, 1, 2, … in this order.
-    V003  A name is a letter or `_`, then letters, digits, `_` and dots; a program's is any non-empty text.
+    V003  Names have ASCII letters, digits, `_` and dots, no digit first; a program's is any non-empty text.
     V004  Names do not begin with `__`; these belong to lowering.
     V005  A length that follows from another buffer names a buffer of the program that has a binding.
     V006  Lengths that follow from lengths end at a count or an input, not at themselves or at the grid.

@@ -22,7 +22,7 @@ _RULES = {
                  "two inputs called `a`", "call the second one `b`"),
     "V002": Rule("Buffers with a binding come first, and their bindings are 0, 1, 2, … in this order.",
                  "one input with binding 1", "give it binding 0"),
-    "V003": Rule("A name is a letter or `_`, then letters, digits, `_` and dots; a program's is any non-empty text.",
+    "V003": Rule("Names have ASCII letters, digits, `_` and dots, no digit first; a program's is any non-empty text.",
                  "a local called `1st`", "call it `first`"),
     "V004": Rule("Names do not begin with `__`; these belong to lowering.",
                  "a buffer called `__traps`", "call it `traps`"),

@@ -50,7 +50,7 @@ def _name_findings(name: object, legalized: bool) -> list[tuple[str, str, str]]:
     if not isinstance(name, str):
         return [("V015", *_wrong_type(name))]
     if not NAME.fullmatch(name):
-        expected = "a letter or _, then letters, digits, _ and dots"
+        expected = "ASCII letters, digits, _ and dots, with a letter or _ first"
         return [("V003", f"got the name {name!r}, expected {expected}", "rename it")]
     if (got := _not_a_text(name)) is not None:
         return [("V015", *got)]

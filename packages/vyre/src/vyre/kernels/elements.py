@@ -245,7 +245,8 @@ class ElementReader(NodeReader):
         return self.tables[id(values)][0]
 
     def buffer_name(self, stem: str) -> str:
-        """A name for a buffer that no other has."""
+        """A name for a buffer that no other has; what the language has no name for is called an array."""
+        stem = "array" if not stem.isascii() or stem.startswith("__") else stem
         name, count = stem, 1
         while name in self.buffer_names:
             count += 1
