@@ -59,6 +59,13 @@ def another_type(g: GraphRecorder) -> None:
     g.dispatch(AFFINE, x=g.input("x", f32, 4), out=g.temporary(u32, 4))
 
 
+def results_of_another_type(g: GraphRecorder) -> None:
+    """What the wrong node does not write is its fault, and no finding of the nodes behind it."""
+    out = g.dispatch(AFFINE, x=g.input("x", f32, 4))["out"]
+    g.output("y", g.dispatch(AFFINE, x=out)["out"])
+    g.output("z", out)
+
+
 def copy_of_fewer_bytes(g: GraphRecorder) -> None:
     g.copy(g.input("x", f16, 4), g.temporary(u32, 4))
 
@@ -152,6 +159,7 @@ def call_onto_its_input(g: GraphRecorder) -> None:
         (unknown, "G003", "program 'affine' has no 'z', it has x, out"),
         (call_unbound, "G003", "graph 'callee' got no range for 'x'"),
         (another_type, "G004", "'x' got a range of f32, expected u32"),
+        (results_of_another_type, "G004", "'x' got a range of f32, expected u32"),
         (output_of_another_length, "G005", "'out' got 5 elements, expected 4 by the program's rules"),
         (input_of_another_length, "G005", "argument 'x': got 12 bytes, expected 16 bytes"),
         (copy_of_another_length, "G005", "got 4 elements of u32 for 5 of u32"),

@@ -1,5 +1,6 @@
 """The store: what it gives is what was put, whatever happened to the file meanwhile."""
 
+import errno
 import os
 import sqlite3
 import time
@@ -306,7 +307,20 @@ def test_a_folder_that_cannot_be_made_keeps_nothing(tmp_path: Path, caplog: pyte
     assert not store.keeps
     assert len(caplog.messages) == 1
     assert caplog.messages[0].startswith("caching stops in")
-    assert "Fix: " in caplog.messages[0]
+    assert caplog.messages[0].endswith("Fix: remove that file, or set VYRE_CACHE_DIR to another folder")
+
+
+def test_a_folder_that_this_user_may_not_make_is_not_full(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), "/nonexistent")
+
+    store = DiskStore(CacheSettings(CacheMode.READ_WRITE, tmp_path / "cache"))
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    assert not store.put(A, b"payload", COST)
+    (message,) = caplog.messages
+    assert message.endswith("'/nonexistent'. Fix: set VYRE_CACHE_DIR to a folder that this user may read and write")
 
 
 def test_a_read_only_file_is_read(
@@ -348,7 +362,9 @@ def test_a_full_disk_keeps_what_is_there(store: DiskStore, caplog: pytest.LogCap
     assert not store.put(B, b"small", COST)
     assert store.get(A) == b"payload"
     assert store.verify() == []
-    assert [message.partition(" in ")[0] for message in caplog.messages] == ["caching stops"]
+    (message,) = caplog.messages
+    assert message.startswith("caching stops in ")
+    assert "Fix: free space there, or set VYRE_CACHE_DIR to a folder" in message
 
 
 def test_a_busy_file_is_passed_over(store: DiskStore, monkeypatch: pytest.MonkeyPatch) -> None:

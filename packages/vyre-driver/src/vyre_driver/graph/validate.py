@@ -148,7 +148,9 @@ class _Validation:
             if isinstance(node, RepeatNode):
                 yield from self._of_nodes(node.body, f"{where}.")
                 yield from self._of_flag_at_end(node, where)
-            elif not found:
+            elif found:  # which may be why a temporary is not written
+                self._reported |= {part.buffer for _, part in _named_ranges(node)}
+            else:
                 yield from self._of_reads(node, where)
                 for part in accesses(self._graph, node).writes:
                     self._write(part)

@@ -329,7 +329,9 @@ class DiskStore:
 
     def _stop_storing(self, error: Exception) -> None:
         self._may_write = False
-        fix = "free space there, or set VYRE_CACHE_DIR to a folder that this user may write"
+        fix = database.remedy(error, self.settings.folder)
+        if not isinstance(error, (PermissionError, FileExistsError, NotADirectoryError)):
+            fix = f"free space there, or {fix}"
         self._complain(f"caching stops in {self.settings.folder}: {error}. Fix: {fix}")
 
     def _refuse(self, error: Exception) -> None:
