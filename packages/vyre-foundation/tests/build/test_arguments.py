@@ -231,8 +231,11 @@ MESSAGES: Mapping[str, tuple[Callable[[Scene], Any], str]] = {
     ),
     "slice": (lambda s: s.x[1:], "Fix: load and store one element at a time"),
     "type of Python": (lambda s: s.value.cast(float), "got Python's type float, expected one that says its width"),
-    "name of a type": (lambda s: s.p.read("a", "f32"), r"got 'f32', expected a type\. Fix: use one of bool_, u8, "),
-    "name of 8 bytes": (lambda s: s.value.cast("i8"), r"got 'i8', expected a type\. Fix: use one of"),
+    "name of a type": (
+        lambda s: s.p.read("a", "f32"),
+        r"got 'f32', .* Fix: use vy\.f32, or 'float32', which is NumPy's",
+    ),
+    "name of 8 bytes": (lambda s: s.value.cast("i8"), r"got 'i8', expected a type\. Fix: use vy\.i8, or 'int8', "),
     "like a name": (lambda s: s.p.write("a", v.u32, like="x"), "got 'x' as like, expected a buffer"),
     "computed length": (lambda s: s.p.write("a", v.u32, s.x.length), "Fix: a length is known before the launch"),
     "computed step": (lambda s: s.p.range(0, 4, s.value), "Fix: count the steps in a loop of step 1, and multiply"),

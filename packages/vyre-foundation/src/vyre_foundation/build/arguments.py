@@ -59,6 +59,8 @@ def dtype_of(given: object) -> DType:
     fix = f"use one of {names}, or NumPy's type of one"
     if isinstance(given, np.dtype):
         fix = fix_of_text(given) or fix
+    elif isinstance(given, str) and given in _BY_NAME:
+        fix = f"use vy.{given}, or {_BY_NAME[given].numpy.name!r}, which is NumPy's name of it"
     raise BuildError(f"got {shown(given)}, expected a type", fix=fix)
 
 
