@@ -53,6 +53,9 @@ def test_calls_take_their_type_from_the_signature() -> None:
     assert call("t.norm", X, Y) is Call("t.norm", f32, X, Y)
     with pytest.raises(SignatureMismatch, match=r"t\.norm got \(f32, u32\), expected \(f32, f32\)\. Fix: cast"):
         call("t.norm", X, N)
+    for operands, got in (((X,), "f32"), ((X, Y, X), "f32, f32, f32")):
+        with pytest.raises(SignatureMismatch, match=rf"t\.norm got \({got}\), .*\. Fix: pass as many operands"):
+            call("t.norm", *operands)
 
 
 def test_unknown_callees_name_the_known_ones() -> None:

@@ -30,7 +30,9 @@ def call(callee: str, *args: Expr, **attrs: AttrValue) -> Call:
     if operands not in row.signatures:
         accepted = "; ".join("(" + ", ".join(t.name for t in s) + ")" for s in row.signatures)
         got = ", ".join(t.name for t in operands)
-        raise SignatureMismatch(f"{callee} got ({got}), expected {accepted}", fix="cast the operands")
+        is_complete = any(len(operands) == len(signature) for signature in row.signatures)
+        fix = "cast the operands" if is_complete else "pass as many operands as it takes"
+        raise SignatureMismatch(f"{callee} got ({got}), expected {accepted}", fix=fix)
     return Call(callee, row.signatures[operands], *args)
 
 
