@@ -14,8 +14,6 @@ from pathlib import Path
 
 import pytest
 
-DIRECTORY = Path(__file__).parent
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("attack")
@@ -23,10 +21,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--attack-seed", type=int, default=0, help="seed of every generator of attacks")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if DIRECTORY in item.path.parents:
-            item.add_marker(pytest.mark.attack)
+def pytest_itemcollected(item: pytest.Item) -> None:
+    item.add_marker(pytest.mark.attack)
 
 
 class Attacks:

@@ -6,7 +6,6 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,10 +21,8 @@ BACKEND = os.environ.get("VYRE_TEST_BACKEND", "opencl")
 Agree = Callable[..., Outcome]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.backend(BACKEND))
+def pytest_itemcollected(item: pytest.Item) -> None:
+    item.add_marker(pytest.mark.backend(BACKEND))
 
 
 @pytest.fixture(scope="session")

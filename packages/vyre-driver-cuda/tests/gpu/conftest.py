@@ -40,10 +40,8 @@ def said_by(script: str, **environment: str) -> str:
     return run.stdout
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.gpu)
+def pytest_itemcollected(item: pytest.Item) -> None:
+    item.add_marker(pytest.mark.gpu)
 
 
 @pytest.fixture(scope="session")

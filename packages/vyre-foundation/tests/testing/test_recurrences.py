@@ -1,31 +1,35 @@
 """Random recurrences: valid, the same for a seed, and of all kinds. The reference's tests look for races in them."""
 
 from collections import Counter
+from functools import cache
 
 from vyre_foundation.ir.buffer import Memory
 from vyre_foundation.ir.expr import Literal, Load
 from vyre_foundation.ir.stmt import Break, For, If, Store
 from vyre_foundation.ir.walk import program_expressions, statements
-from vyre_foundation.testing import recurrence
+from vyre_foundation.testing import GeneratedProgram, recurrence
 
-PROGRAMS = [recurrence(seed) for seed in range(200)]
+
+@cache
+def programs() -> list[GeneratedProgram]:
+    return [recurrence(seed) for seed in range(200)]
 
 
 def test_programs_are_valid() -> None:
-    for made in PROGRAMS:
+    for made in programs():
         made.program.validate()
 
 
 def test_a_seed_has_one_program() -> None:
     again = recurrence(7)
-    assert again.program == PROGRAMS[7].program
-    assert again.inputs == PROGRAMS[7].inputs
-    assert PROGRAMS[7].program != PROGRAMS[8].program
+    assert again.program == programs()[7].program
+    assert again.inputs == programs()[7].inputs
+    assert programs()[7].program != programs()[8].program
 
 
 def test_all_kinds_of_loops_come() -> None:
     found = Counter[str]()
-    for made in PROGRAMS:
+    for made in programs():
         found.update(buffer.memory.value for buffer in made.program.buffers)
         found.update(str(buffer.dtype) for buffer in made.program.buffers)
         for stmt in statements(made.program.body):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import cache
 
 from vyre_conform.address import ALL, Query
 from vyre_conform.case import Size, Spec
@@ -83,8 +84,13 @@ def specs(queries: Iterable[Query] = (ALL,), size: Size = Size.CI) -> list[Spec]
     `size` bounds what patterns mean; a query that spells out group and name means all cases of that name.
     """
     wanted = tuple(queries)
-    found = (_chosen(spec, wanted, size) for group in GROUPS.values() for spec in group())
+    found = (_chosen(spec, wanted, size) for spec in _corpus())
     return [spec for spec in found if spec is not None]
+
+
+@cache
+def _corpus() -> tuple[Spec, ...]:
+    return tuple(spec for group in GROUPS.values() for spec in group())
 
 
 def _chosen(spec: Spec, queries: tuple[Query, ...], size: Size) -> Spec | None:
