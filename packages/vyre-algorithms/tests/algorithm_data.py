@@ -15,8 +15,8 @@ BACKENDS = [
     and availability(registration.id).is_available
 ]
 TYPES = ["bool", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", ml_dtypes.bfloat16, "f4", "f8"]
-COMPILED = ["bool", "i1", "u8", ml_dtypes.bfloat16, "f8"]
-"""Types of different code: a byte and its mask, narrow and wide integers, what is computed in f32, and the widest."""
+COMPILED = ["i1", "u8", ml_dtypes.bfloat16]
+"""Types of different code: a byte, the widest integer, and what is computed in f32. `-m slow` compiles every type."""
 
 UFUNCS = {
     "sum": np.add,

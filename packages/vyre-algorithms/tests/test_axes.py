@@ -189,7 +189,7 @@ def test_more_segments_than_indices_count():
             va.segmented_reduce(x, starts)
 
 
-@pytest.mark.parametrize("shape", [(70, 40), (3, 70, 20), (5, 1, 6, 18)])
+@pytest.mark.parametrize("shape", [(70, 40), (3, 70, 20), pytest.param((5, 1, 6, 18), marks=pytest.mark.slow)])
 def test_views_in_another_order_have_the_results_of_their_copies(shape):
     for order in itertools.permutations(range(len(shape))):
         x = data("f4", shape).transpose(order)

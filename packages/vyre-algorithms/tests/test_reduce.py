@@ -7,7 +7,7 @@ from fractions import Fraction
 import ml_dtypes
 import numpy as np
 import pytest
-from algorithm_data import UFUNCS, data, same
+from algorithm_data import BACKENDS, UFUNCS, data, same
 from hypothesis import given, settings, strategies as st
 
 import vyre_algorithms as va
@@ -150,18 +150,34 @@ def test_every_operation_has_its_twin_in_numpy():
     assert set(REDUCED) - set(SCANNED) == {"argmin", "argmax"}
 
 
-@pytest.mark.parametrize("dtype", ["bool", "i1", "u4", "i8"])
-@pytest.mark.parametrize("operation", UFUNCS)
-def test_operations_by_name(backend, operation, dtype):
+OF_TYPES = ["bool", "i1", "u4", "i8"]
+
+
+@pytest.mark.parametrize(
+    ("on", "operation", "dtype"),
+    [
+        pytest.param(
+            on,
+            operation,
+            dtype,
+            marks=() if on == "reference" or (on == "cpu" and place == number % 4) else pytest.mark.slow,
+        )
+        for on in BACKENDS
+        for number, operation in enumerate(UFUNCS)
+        for place, dtype in enumerate(OF_TYPES)
+    ],
+)
+def test_operations_by_name(on, operation, dtype):
+    """On the reference each of each type, and on what compiles each of one."""
     x, combine = data(dtype, (5, 9, 70)), UFUNCS[operation].reduce
     wide = {"dtype": va.sum(x[:0]).dtype} if operation in ("sum", "prod") else {}
     for axis in (None, 0, 2, (0, 1)):
         for keepdims in (False, True):
             wanted = combine(x, axis=axis, keepdims=keepdims, **wide)
-            same(va.reduce(x, operation, axis=axis, keepdims=keepdims, backend=backend), wanted)
+            same(va.reduce(x, operation, axis=axis, keepdims=keepdims, backend=on), wanted)
     rows, starts = x.reshape(45, 70), np.array([0, 1, 9, 40, 70])
     wanted = UFUNCS[operation].reduceat(rows, starts[:-1], axis=1, **wide)
-    same(va.segmented_reduce(rows, starts, operation, backend=backend), wanted)
+    same(va.segmented_reduce(rows, starts, operation, backend=on), wanted)
 
 
 @pytest.mark.parametrize("operation", [name for name in REDUCED if hasattr(va, name)])
@@ -197,10 +213,23 @@ def test_bits_of_no_elements(operation, dtype):
 
 SIDE_BY_SIDE = [((3, 65, 17), (1,)), ((7, 9, 30), (0, 1)), ((1, 100), (0,)), ((2, 4097, 16), (1,))]
 SIDE_BY_SIDE += [((64, 10), (0,)), ((4097, 2), (0,)), ((6000, 3), (0,))]  # few, which are moved if they are long
+LONG = {(2, 4097, 16), (6000, 3)}
+OF_EACH_KIND = {"sum", "argmax", "var"}
+"""Reductions with one value as a state, with two, and in two passes."""
 
 
-@pytest.mark.parametrize("operation", ["sum", "prod", "min", "max", "any", "all", "argmin", "argmax", "mean", "var"])
-@pytest.mark.parametrize(("shape", "axes"), SIDE_BY_SIDE)
+@pytest.mark.parametrize(
+    ("shape", "axes", "operation"),
+    [
+        pytest.param(
+            *sequences,
+            operation,
+            marks=pytest.mark.slow if sequences[0] in LONG and operation not in OF_EACH_KIND else (),
+        )
+        for sequences in SIDE_BY_SIDE
+        for operation in ("sum", "prod", "min", "max", "any", "all", "argmin", "argmax", "mean", "var")
+    ],
+)
 def test_columns_have_the_bits_of_rows(backend, operation, shape, axes):
     """Sequences that lie side by side are reduced where they are.
 

@@ -105,7 +105,7 @@ def test_a_small_result_keeps_no_large_memory(size, on_device):
             assert result.base is None or result.base.nbytes <= 2 * result.nbytes
 
 
-@pytest.mark.parametrize("dtype", ["f2", ml_dtypes.bfloat16])
+@pytest.mark.parametrize("dtype", [pytest.param("f2", marks=pytest.mark.slow), ml_dtypes.bfloat16])
 def test_overflow_is_infinity_without_a_warning(backend, dtype):
     x = np.full(100, np.finfo("f2").max if dtype == "f2" else ml_dtypes.finfo(dtype).max, dtype)
     row = x.reshape(1, 100)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import scipy.fft
 import scipy.ndimage
 import scipy.signal
@@ -50,9 +51,20 @@ def test_connected_components(seed, number, edges):
     assert mine.tolist() == least[theirs].tolist()
 
 
+def test_fourier_transforms():
+    """Of a length of each kind, as each is a program: none, a power of two, the other radices, and one by a chirp."""
+    for length, kind in ((1, "f4"), (16, "f8"), (15, "f4"), (22, "f8"), (17, "f4")):
+        check_transforms(length, length, kind)
+
+
+@pytest.mark.slow
 @properties
 @given(seeds, st.integers(1, 130), st.sampled_from(["f4", "f8"]))
-def test_fourier_transforms(seed, length, kind):
+def test_fourier_transforms_of_any_length(seed, length, kind):
+    check_transforms(seed, length, kind)
+
+
+def check_transforms(seed, length, kind):
     x = data(kind, (3, length), seed) + 1j * data(kind, (3, length), seed + 1)
     x = x.astype("c8" if kind == "f4" else "c16")
     bound = 16 * np.finfo(kind).eps * np.abs(x).max() * length

@@ -87,7 +87,7 @@ def test_numbers(backend, bins, size):
 def test_weights_of_numbers_are_added_as_those_of_a_vector(backend, bins, size):
     x, weights = data("u4", size) % bins, data("f4", size, seed=2)
     found = va.bincount(x, weights, minlength=bins, backend=backend)
-    numbers = np.unique(x) if bins > 10 else range(bins)
+    numbers = np.unique(x)[::40] if bins > 10 else range(bins)
     for number in numbers:
         same(found[number], va.sum(weights[x == number], backend="reference"))
     assert np.count_nonzero(found) <= np.unique(x).size
