@@ -106,6 +106,10 @@ def suite_of(task: Task) -> Suite:
     )
 
 
+LEAST_PER_WORKER = 8
+"""Cases that pay for the start of one more process of a backend."""
+
+
 class _Proof:
     def __init__(self, suite: Suite, seed: int, watch: Watch, reproducers: Path | None, jobs: int) -> None:
         self.suite, self.seed, self.watch, self.reproducers, self.jobs = suite, seed, watch, reproducers, jobs
@@ -117,7 +121,7 @@ class _Proof:
         started = time.perf_counter()
         specs = self.suite.specs(self.seed)
         task = task_of(self.suite, self.seed)
-        share = max(1, self.jobs // max(1, len(backends)))
+        share = max(1, min(self.jobs // max(1, len(backends)), len(specs) // LEAST_PER_WORKER))
         with ExitStack() as stack:
             benches = [CaseRunner.opened(backend, self.suite, share, self.reproducers, stack) for backend in backends]
             hellos = [bench.hello for bench in benches]

@@ -58,8 +58,14 @@ def built(spec: Spec) -> Case:
     return spec.case()
 
 
+OF_TYPES = {"ops", "literals", "floats", "laws", "recurrences"}
+"""Groups whose cases of one name differ in types and sizes."""
+
+
 def test_the_corpus_reaches_every_construct() -> None:
-    programs = [built(spec).launch.program for spec in SPECS]
+    """Most of the corpus repeats constructs with other types, so one case of a name has to do where it does that."""
+    some = {spec.address.name if spec.address.group in OF_TYPES else spec: spec for spec in SPECS}
+    programs = [built(spec).launch.program for spec in some.values()]
     nodes = [node for program in programs for node in program_expressions(program)]
     stmts = [stmt for program in programs for stmt in statements(program.body)]
     casts = {(n.value.dtype, n.dtype) for n in nodes if isinstance(n, Cast)}

@@ -5,7 +5,8 @@ import pytest
 from vyre_conform import State, Suite, prove
 from vyre_conform.address import BadQuery, Query
 from vyre_conform.cases import specs
-from vyre_conform.oracle.pool import LEAST_PER_PROCESS, settled
+from vyre_conform.oracle import pool
+from vyre_conform.oracle.pool import settled
 from vyre_conform.oracle.serve import work_out
 from vyre_conform.suite import find, random_spec
 
@@ -14,16 +15,21 @@ QUERIES = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few cases are enough for two processes."""
+    monkeypatch.setattr(pool, "LEAST_PER_PROCESS", 8)
+    assert len(specs(QUERIES)) >= 16
+
+
 def test_processes_change_nothing() -> None:
     chosen = [*specs(QUERIES), random_spec("narrow", 7)]
-    assert len(chosen) >= 2 * LEAST_PER_PROCESS
     alone, together = (list(settled(chosen, 3, 60.0, count)) for count in (1, 2))
     assert alone == together
     assert [len(case.parts) for case, _ in alone if case.address.name in ("add", "fma")] == [2, 1]
 
 
 def test_a_run_in_several_processes_is_the_same_run() -> None:
-    assert len(list(specs(QUERIES))) >= 2 * LEAST_PER_PROCESS
     one, several = (prove(["reference"], Suite(queries=tuple(QUERIES)), jobs=jobs) for jobs in (1, 2))
     assert [(c.key, c.state, c.digests) for c in one.cells] == [(c.key, c.state, c.digests) for c in several.cells]
     assert {cell.state for cell in several.cells} == {State.PASS}

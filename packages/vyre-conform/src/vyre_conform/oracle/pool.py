@@ -19,7 +19,7 @@ from vyre_driver import process
 
 QUEUED_PER_PROCESS = 8
 """Cases for each process that are worked out before the first of them is taken."""
-LEAST_PER_PROCESS = 8
+LEAST_PER_PROCESS = 32
 """Cases that pay for the start of a process."""
 START_SECONDS = 120.0
 """What a process may take beyond the seconds of its evaluators: to start, to build a case, to answer."""
