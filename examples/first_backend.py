@@ -66,9 +66,9 @@ class FirstPort(DevicePort[ctypes.CDLL, ctypes.Array[ctypes.c_char], None]):
     def allocate(self, size):
         return ctypes.create_string_buffer(size)
     def fill(self, memory, byte, size):
-        memory[:size] = bytes([byte]) * size
+        ctypes.memset(memory, byte, size)
     def copy_in(self, memory, data, offset=0):
-        memory[offset : offset + data.nbytes] = data.tobytes()
+        ctypes.memmove(ctypes.byref(memory, offset), data.tobytes(), data.nbytes)
     def copy_out(self, memory, into, offset=0):
         into[:] = memory[offset : offset + into.nbytes]
     def launch(self, module, kernel, grid, workgroup_size, args, *, timed=False, longest=0.0):
