@@ -81,8 +81,19 @@ def text_of(program: Program, bits: int = 512) -> str:
     return print_module(lowered_for(target_of("cpu", words), validate(program)), words)[0]
 
 
-@pytest.mark.parametrize("t", [u8, i16, u32, u64, f32, f64], ids=str)
-@pytest.mark.parametrize("name", BODIES)
+TYPES = [u8, i16, u64, f32, f64]
+"""Each body has one of them, beside u32, in the tests that are not slow."""
+
+
+@pytest.mark.parametrize(
+    ("name", "t"),
+    [
+        pytest.param(name, t, marks=() if t in (u32, TYPES[number % len(TYPES)]) else pytest.mark.slow)
+        for number, name in enumerate(BODIES)
+        for t in (u32, *TYPES)
+    ],
+    ids=str,
+)
 def test_rows_are_those_of_the_reference(name: str, t: DType, agree) -> None:
     random = np.random.default_rng(3)
     if name.startswith("a known") or name in ("places from memory", "checked places"):
