@@ -26,13 +26,18 @@ ROWS = {  # suite: a row that nobody may lose
     "startup": ("warm cache", "vyre, reference", "first"),
 }
 SOME = {
+    "ir": ["sharing"],
+    "races": ["histogram"],
+    "dispatch": ["xor"],
+    "resident": ["sequence"],
+    "graphs": ["PageRank"],
     "kernels": ["matmul"],
     "core": ["xor"],
     "algorithms": ["sort"],
     "elementary": ["exp", "hypot"],
     "startup": ["warm cache"],
 }
-"""Cases of suites that have many or slow ones; `test_every_case_of_a_suite` has the others."""
+"""A case of each suite whose cases can be named; `test_every_case_of_a_suite` has the others."""
 
 OPTIONAL = {"vyre, Intel"}
 """Its runtime is a large download."""

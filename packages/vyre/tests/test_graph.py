@@ -35,7 +35,7 @@ def costs(backend: vy.VyreBackend, before: dict[str, int]) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("backend", ["reference", "cpu"])
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", [*range(10), *(pytest.param(n, marks=pytest.mark.slow) for n in range(10, 25))])
 def test_random_graphs_give_what_numpy_gives(seed: int, backend: str) -> None:
     made = random_graph(1000 + seed, steps=16)
     with compile_graph(made.graph, vy.backend_for(backend), fusion=seed % 5 > 0) as run:
@@ -46,7 +46,7 @@ def test_random_graphs_give_what_numpy_gives(seed: int, backend: str) -> None:
                 np.testing.assert_array_equal(outputs[name], expected)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(n, marks=pytest.mark.slow) for n in range(4, 10))])
 def test_random_graphs_in_waves_give_what_numpy_gives(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waves, "LEAST_BYTES", 1)
     made = random_graph(2000 + seed, steps=10)
@@ -301,7 +301,7 @@ def file(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("backend", ["opencl", "reference-scalar"])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(n, marks=pytest.mark.slow) for n in range(3, 6))])
 def test_random_graphs_over_several_devices(seed: int, backend: str) -> None:
     """With fusion in each segment, over backends of different kinds."""
     made, choices = random_graph(5000 + seed, steps=16), random.Random(seed)

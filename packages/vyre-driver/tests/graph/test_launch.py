@@ -36,7 +36,7 @@ AFFINE, ADD, MIX, DOWN = (programs()[name] for name in ("affine", "add", "mix", 
 X = np.arange(100, dtype=np.uint32)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", [*range(16), *(pytest.param(n, marks=pytest.mark.slow) for n in range(16, 40))])
 def test_every_executor_gives_what_numpy_gives(seed: int, backend: ArrayBackend) -> None:
     made = random_graph(seed)
     definition = evaluate_graph(made.graph, backend, {name: x.view(np.uint8) for name, x in made.inputs.items()})
