@@ -1,16 +1,24 @@
 """Tests of the workspace leave the user's cache alone: nothing is kept between processes unless a test asks for it.
 
 And they can be interrupted, however they were started: a shell's background job has interrupts switched off.
+Programs that are compiled for the CPU only to be run are not optimized by LLVM, unless slow tests are asked for.
 A test marked with `backend(id)`, or with a parameter `backend`, is skipped where that backend is not available.
 """
 
 import os
 import signal
+from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
 OPTIONAL_BACKENDS = ("opencl", "opencl-gpu", "opencl-intel", "cuda")
 """Those that need a runtime or a device which a machine may lack."""
+
+COMPUTED = ("packages/vyre-algorithms/", "packages/vyre/", "tests/docs/", "tests/examples/")
+"""Where tests are about what programs compute. Those of the backend, and conformance, judge its machine code, too."""
+OPTIMIZED = "packages/vyre-algorithms/tests/test_digests.py"
+"""Where one program of each algorithm is as users have it."""
 
 os.environ["VYRE_CACHE"] = "off"
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -36,3 +44,18 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         for backend in wanted:
             if not (found := availability(backend)).is_available:
                 pytest.skip(f"{backend}: {found.reason}")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _optimizing(request: pytest.FixtureRequest) -> Iterator[None]:
+    """LLVM's optimizer takes two thirds of the time of a compilation: here most programs run once, on few elements."""
+    module = request.node.nodeid
+    if not module.startswith(COMPUTED) or module == OPTIMIZED or "not slow" not in request.config.option.markexpr:
+        yield
+        return
+    from vyre_driver_cpu import port
+    from vyre_driver_cpu.compiler import compile_text
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(port, "compile_text", partial(compile_text, level=0))
+        yield

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ import pytest
 from algorithm_data import BACKENDS
 
 import vyre_algorithms as va
+from vyre_driver import VyreBackend
+from vyre_driver_cpu.backend import CpuBackend
 from vyre_foundation.testing.goldens import accepting, is_accepted
 
 FILE = Path(__file__).with_name("digests.json")
@@ -85,7 +88,7 @@ def marks(on: str, name: str) -> Any:
     return () if is_short else pytest.mark.slow
 
 
-def digest(name: str, backend: str) -> str:
+def digest(name: str, backend: str | VyreBackend) -> str:
     return hashlib.sha256(np.ascontiguousarray(CASES[name](backend)).tobytes()).hexdigest()
 
 
@@ -95,8 +98,18 @@ def test_the_file_has_all_cases_and_no_others() -> None:
     assert list(json.loads(FILE.read_text("utf-8"))) == list(CASES), accepting(__file__)
 
 
+@pytest.fixture(scope="module")
+def optimizing() -> Iterator[VyreBackend]:
+    """The CPU, with LLVM's optimizer and without the code that other tests have left."""
+    backend = CpuBackend()
+    yield backend
+    backend.shutdown()
+
+
 @pytest.mark.parametrize(
     ("on", "name"), [pytest.param(on, name, marks=marks(on, name)) for on in BACKENDS for name in CASES]
 )
-def test_digest(on: str, name: str) -> None:
-    assert digest(name, on) == json.loads(FILE.read_text("utf-8")).get(name), accepting(__file__)
+def test_digest(on: str, name: str, optimizing: VyreBackend) -> None:
+    assert digest(name, optimizing if on == "cpu" else on) == json.loads(FILE.read_text("utf-8")).get(name), accepting(
+        __file__
+    )
