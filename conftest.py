@@ -1,7 +1,7 @@
 """Tests of the workspace leave the user's cache alone: nothing is kept between processes unless a test asks for it.
 
 And they can be interrupted, however they were started: a shell's background job has interrupts switched off.
-Programs that are compiled for the CPU only to be run are not optimized by LLVM, unless slow tests are asked for.
+Where tests are about what programs compute, LLVM does not optimize them, unless `--optimized` asks for it.
 A test marked with `backend(id)`, or with a parameter `backend`, is skipped where that backend is not available.
 """
 
@@ -33,6 +33,11 @@ else:
     settings.load_profile("vyre")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """How programs for the CPU are compiled."""
+    parser.addoption("--optimized", action="store_true", help="let LLVM optimize the programs of all tests")
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip a test whose backend cannot run here, with the reason that the backend gives."""
     wanted = [mark.args[0] for mark in item.iter_markers("backend")]
@@ -50,7 +55,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def _optimizing(request: pytest.FixtureRequest) -> Iterator[None]:
     """LLVM's optimizer takes two thirds of the time of a compilation: here most programs run once, on few elements."""
     module = request.node.nodeid
-    if not module.startswith(COMPUTED) or module == OPTIMIZED or "not slow" not in request.config.option.markexpr:
+    if not module.startswith(COMPUTED) or module == OPTIMIZED or request.config.getoption("optimized"):
         yield
         return
     from vyre_driver_cpu import port

@@ -264,11 +264,10 @@ def test_replay_of_something_else_is_status_2(tmp_path: Path) -> None:
 
 
 def test_a_sweep_says_what_deviates() -> None:
-    words = ("sweep", "--cases", "grid:two_phases", "--json", "--backend")
-    result = call(*words, "backends:RIGHT")
+    result = call("sweep", "--cases", "traps:one", "--json", "--backend", "backends:RIGHT")
     assert (result.exit_code, json.loads(result.output)) == (0, {"backends:RIGHT": []})
     if len(os.sched_getaffinity(0)) > 1:
-        result = call(*words, "backends:COUNTS_CORES")
+        result = call("sweep", "--cases", "grid:two_phases", "--json", "--backend", "backends:COUNTS_CORES")
         assert result.exit_code == 1
         assert "grid:two_phases with 2 cores: out[0]: got" in result.output
 
