@@ -34,13 +34,16 @@ def opened(architecture: str) -> Iterator[VyreBackend]:
     backend.shutdown()
 
 
+SPECS = [
+    *cells("subgroups", "barriers", "programs:histogram", "programs:scan:*"),
+    *cells("guards", "iterations", "launches", "loops", "names", "places", "sessions"),
+    *cells("fuzz", fuzz=12, seed=6),
+]
+
+
 @pytest.mark.parametrize(
     "spec",
-    [
-        *cells("subgroups", "barriers", "programs:histogram", "programs:scan:*"),
-        *cells("guards", "iterations", "launches", "loops", "names", "places", "sessions"),
-        *cells("fuzz", fuzz=12, seed=6),
-    ],
+    [pytest.param(spec, marks=pytest.mark.slow if n % 2 else ()) for n, spec in enumerate(SPECS)],
     ids=str,
 )
 def test_conforms(spec: Spec, backend: VyreBackend) -> None:
