@@ -120,7 +120,7 @@ def work(lowering: Callable[[], Lowered], most: int) -> tuple[int, int]:
 @pytest.mark.parametrize("target", [generous_target(), LOOPING], ids=lambda target: target.name)
 @pytest.mark.parametrize("level", LEVELS)
 def test_work_and_code_grow_with_the_depth_and_not_with_its_power(target: Target, level: str) -> None:
-    half, whole = (nested(depth, level).validate() for depth in (15, 30))
+    half, whole = (nested(depth, level).validate() for depth in (10, 20))
     lowered_for(target, nested(2, level).validate())  # what is made once is made by now
     calls, stmts = work(lambda: lowered_for(target, half), 10_000_000)
     # Kernels between grid barriers, and bounds of sums, read the counters of all enclosing loops; unrolling visits what
