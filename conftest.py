@@ -55,7 +55,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def _optimizing(request: pytest.FixtureRequest) -> Iterator[None]:
     """LLVM's optimizer takes two thirds of the time of a compilation: here most programs run once, on few elements."""
     module = request.node.nodeid
-    if not module.startswith(COMPUTED) or module == OPTIMIZED or request.config.getoption("optimized"):
+    if not module.startswith(COMPUTED) or module == OPTIMIZED or request.config.getoption("optimized", False):
         yield
         return
     from vyre_driver_cpu import port
