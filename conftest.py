@@ -17,8 +17,8 @@ OPTIONAL_BACKENDS = ("opencl", "opencl-gpu", "opencl-intel", "cuda")
 
 COMPUTED = ("packages/vyre-algorithms/", "packages/vyre/", "tests/docs/", "tests/examples/")
 """Where tests are about what programs compute. Those of the backend, and conformance, judge its machine code, too."""
-OPTIMIZED = "packages/vyre-algorithms/tests/test_digests.py"
-"""Where one program of each algorithm is as users have it."""
+OPTIMIZED = ("packages/vyre-algorithms/tests/test_digests.py", "packages/vyre/tests/test_random_images.py")
+"""Where one program of each algorithm, and random kernels over images, are as users have them."""
 
 os.environ["VYRE_CACHE"] = "off"
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -55,7 +55,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def _optimizing(request: pytest.FixtureRequest) -> Iterator[None]:
     """LLVM's optimizer takes two thirds of the time of a compilation: here most programs run once, on few elements."""
     module = request.node.nodeid
-    if not module.startswith(COMPUTED) or module == OPTIMIZED or request.config.getoption("optimized", False):
+    if not module.startswith(COMPUTED) or module in OPTIMIZED or request.config.getoption("optimized", False):
         yield
         return
     from vyre_driver_cpu import port
