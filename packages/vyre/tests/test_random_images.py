@@ -12,8 +12,13 @@ from vyre_driver import availability
 from vyre_foundation import Value
 from vyre_foundation.functions import max as most, min as least
 
-AXES = {1: ("n",), 2: ("h", "w"), 3: ("d", "h", "w")}
-WORKGROUPS = {1: [64, 32, 7], 2: [(16, 16), (8, 8), (16, 4), (5, 3)], 3: [(8, 4, 2), (4, 4, 4)]}
+AXES = {1: ("n",), 2: ("h", "w"), 3: ("d", "h", "w"), 4: ("b", "d", "h", "w")}
+WORKGROUPS = {
+    1: [64, 32, 7],
+    2: [(16, 16), (8, 8), (16, 4), (5, 3)],
+    3: [(8, 4, 2), (4, 4, 4)],
+    4: [(8, 4, 2), (4, 4, 4)],
+}
 
 
 def and_all(conditions: Iterable[Value]) -> Value:
@@ -24,11 +29,11 @@ LENGTHS = (1, 2, 3, 5, 8, 13, 15, 16, 17, 31, 33, 47, 64, 70)
 
 
 class Image:
-    """A program of one random shape: its launch has 1 to 3 axes, and elements have 1 to 3 components."""
+    """A program of one random shape: its launch has 1 to 4 axes, and elements have 1 to 3 components."""
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
-        self.rank = self.random.choice([1, 2, 2, 2, 3])
+        self.rank = self.random.choice([1, 2, 2, 2, 3, 4])
         self.components = self.random.choice([1, 1, 2, 3])
         axes = AXES[self.rank]
         inner = axes if self.components == 1 else (*axes, self.components)
@@ -141,7 +146,7 @@ class Image:
         return self.mask[self._place(*self._coordinates())]
 
     def _coordinates(self) -> Iterator[Value]:
-        """Neighbours that lie anywhere, are clamped, or wrap around."""
+        """Neighbours that lie anywhere, are clamped, or wrap around; and places of an image of another size."""
         for i, n in zip(self.ids, self.extents, strict=True):
             d = self.random.randrange(1, 4)
             around = [i, i + d, i - d, least(i + d, n - 1), most(i, d) - d, (i + d) % n, (i + n - d) % n, n - 1 - i]
@@ -151,8 +156,9 @@ class Image:
                 (i + d) % self.extents[0],
             ]
             wrapped.append(vy.u32(vy.floor_mod(vy.i32(i) - d, vy.i32(n))))
+            scaled = [i >> 1, (i + d) >> 1, i // 3, (i + d) // n, i * 2, i * 2 + 1]
             yield self.random.choice(
-                [*around, *wrapped, most(least(i + d, n - 1), d) - 1, least(most(i, d) - d, n - d)]
+                [*around, *wrapped, *scaled, most(least(i + d, n - 1), d) - 1, least(most(i, d) - d, n - d)]
             )
 
     def _place(self, *indices: object) -> object:
@@ -165,7 +171,7 @@ def test_an_image_is_that_of_the_reference(seed: int) -> None:
     image = Image(seed)
     data = np.random.default_rng(seed)
     for _ in range(3):
-        shape = tuple(image.random.choice(LENGTHS[: 14 - 4 * (image.rank == 3)]) for _ in range(image.rank))
+        shape = tuple(image.random.choice(LENGTHS[: {3: 10, 4: 6}.get(image.rank)]) for _ in range(image.rank))
         inner = shape if image.components == 1 else (*shape, image.components)
         given = {"x": data.integers(0, 2**32, inner, np.uint32), "mask": data.integers(0, 100, shape, np.uint32)}
         expected = vy.run(image.program, **given, backend="reference")

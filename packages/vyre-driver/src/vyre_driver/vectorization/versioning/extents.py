@@ -219,10 +219,10 @@ class Extents:
 
     def _div(self, x: Expr, y: Expr) -> Extent | None:
         a, b = self.exact(x), self.exact(y)
-        if a is None or b is None or b.low != b.high or not (a.high.is_natural and b.low.is_natural):
+        if a is None or b is None or b.low != b.high or not b.low.is_natural:
             return None
-        high = at_most(_both("div", a.high, b.low), a.high.high)
-        return _extent(number(0), high, a, b, more=[at_least(a.low, 0), at_least(b.low, 1)])
+        low, high = (_each(end, lambda x: Apply(OPS["div"], x, b.low.spelled()), 0) for end in a[:2])
+        return _extent(low, high, a, b, more=[at_least(a.low, 0), at_least(b.low, 1)])
 
     def _rem(self, x: Expr, y: Expr) -> Extent | None:
         a, b = self.exact(x), self.exact(y)
@@ -232,11 +232,11 @@ class Extents:
 
     def _shr(self, x: Expr, y: Expr) -> Extent | None:
         a = self.exact(x)
-        if a is None or not isinstance(y, Literal) or not a.high.is_natural:
+        if a is None or not isinstance(y, Literal):
             return None
         count = int(y.value) % y.dtype.bits
-        shifted = Apply(OPS["shr"], a.high.spelled(), literal(u64, count))
-        return _extent(number(0), at_most(shifted, a.high.high >> count), a, more=[at_least(a.low, 0)])
+        low, high = (_each(end, lambda x: Apply(OPS["shr"], x, literal(u64, count)), count) for end in a[:2])
+        return _extent(low, high, a, more=[at_least(a.low, 0)])
 
     def _and(self, x: Expr, y: Expr) -> Extent | None:
         """At most either of them."""
@@ -284,6 +284,12 @@ def _extent(low: Bound | None, high: Bound | None, *parts: Extent, more: Iterabl
 def _fitting(dtype: DType, extent: Extent) -> Extent | None:
     claims = (at_least(extent.low, dtype.lowest), Less(extent.high, number(dtype.highest + 1)))
     return _extent(extent.low, extent.high, extent, more=claims)
+
+
+def _each(bound: Bound, compute: Callable[[Expr], Expr], count: int) -> Bound | None:
+    """What is computed of a bound that is not negative, and is by `count` bits shorter."""
+    value = natural(bound)
+    return None if value is None else at_most(compute(value.spelled()), value.high >> count)
 
 
 def _both(op: str, a: Bound, b: Bound) -> Expr:
