@@ -53,12 +53,15 @@ def dispatch_device_arrays(
         DeviceOutOfMemory: The outputs do not fit; the error names the largest arrays on the device.
     """
     inputs = program.inputs
-    if type(arrays) is not dict or len(arrays) != len(inputs) or any(b.name not in arrays for b in inputs):
+    if type(arrays) is not dict or len(arrays) != len(inputs):
         require_names(program, arrays)
     held: dict[str, DeviceArray | ArrayMemory] = {}
     sizes = []
     for buffer in inputs:
-        held[buffer.name], size = _on_device(backend, buffer, arrays[buffer.name])
+        given = arrays.get(buffer.name)
+        if given is None:  # most likely another name
+            require_names(program, arrays)
+        held[buffer.name], size = _on_device(backend, buffer, given)
         sizes.append(size)
     signature = _signature(backend, program, tuple(sizes), config)
     outputs: dict[str, DeviceArray] = {}

@@ -31,8 +31,9 @@ def reshaped(size: int, given: Sequence[int | Sequence[int]]) -> tuple[int, ...]
         (whole,) = given
         if type(whole) is int and whole in (-1, size):
             return (size,)
-        if type(whole) is tuple and {*map(type, whole)} == {int} and math.prod(whole) == size and min(whole) > 0:
-            return whole
+        is_plain = type(whole) is tuple and {*map(type, whole)} <= {int}
+        if is_plain and math.prod(whole) == size and min(whole, default=1) > 0:  # type: ignore[arg-type]
+            return whole  # type: ignore[return-value]
     lengths = _integers("shape", given)
     if lengths.count(-1) == 1:
         known = -math.prod(lengths)
