@@ -7,11 +7,12 @@ import pytest
 from algorithm_data import data, same
 
 import vyre_algorithms as va
+from vyre_algorithms.choose import FEW_IN_LOOPS
 from vyre_driver import backend_for
 from vyre_driver.arrays.make import array as array_on
 from vyre_driver.errors import InvalidInput
 
-SIZES = [0, 1, 255, 256, 257, 30_000]
+SIZES = [0, 1, 255, 256, 257, 30_000, FEW_IN_LOOPS + 1]
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -25,9 +26,10 @@ def test_masks(backend, size):
 
 @pytest.mark.parametrize("share", [0, 0.01, 0.12, 0.3, 0.9, 1])
 def test_masks_of_any_density(backend, share):
-    x, mask = data("u4", 10_001), np.random.default_rng(2).random(10_001) < share
-    mask[2048:4096] = ~mask[2048:4096]
-    same(va.compact(x, mask, backend=backend), x[mask])
+    for size in (10_001, FEW_IN_LOOPS + 10_001):
+        x, mask = data("u4", size), np.random.default_rng(2).random(size) < share
+        mask[2048:4096] = ~mask[2048:4096]
+        same(va.compact(x, mask, backend=backend), x[mask])
 
 
 def test_every_type(backend, each_type):

@@ -35,7 +35,7 @@ DISPATCHES = {
     "run_length": (1, lambda on: va.run_length(words >> 30, **on)),
     "searchsorted": (1, lambda on: va.searchsorted(np.sort(words), words, **on)),
     "repeat": (1, lambda on: va.repeat(floats, 3, **on)),
-    "repeat by counts": (2, lambda on: va.repeat(floats, words & 3, **on)),
+    "repeat by counts": (1, lambda on: va.repeat(floats, words & 3, **on)),
     "take_along_axis": (1, lambda on: va.take_along_axis(matrix, words.reshape(32, 32) & 31, **on)),
     "bincount with weights": (4, lambda on: va.bincount(words & 255, floats, **on)),
     "bincount": (1, lambda on: va.bincount(words & 255, **on)),
@@ -51,9 +51,15 @@ DISPATCHES = {
 
 
 many = random.integers(0, 2**32, 1 << 20, dtype=np.uint32)
+some = many[: 1 << 15]
 large = many[: 96 * 96].reshape(96, 96)
 OF_MANY = {
     "compact": (3, lambda on: va.compact(many, many < 2**31, **on)),
+    "compact of some": (1, lambda on: va.compact(some, some < 2**31, **on)),
+    "unique of some": (5, lambda on: va.unique(some, **on)),
+    "top_k of some": (3, lambda on: va.top_k(some, 10, **on)),
+    "repeat": (5, lambda on: va.repeat(many, many & 1, **on)),
+    "repeat of some": (1, lambda on: va.repeat(some, some & 3, **on)),
     "sum": (2, lambda on: va.sum(many, **on)),
     "mean": (2, lambda on: va.mean(many, **on)),
     "var": (4, lambda on: va.var(many, **on)),
@@ -71,6 +77,15 @@ def test_many_elements_take_few_dispatches(name):
     before = backend.backend_metric_snapshot()
     call({"backend": backend})
     assert backend.backend_metric_snapshot()["dispatches"] - before["dispatches"] == dispatches
+
+
+@pytest.mark.parametrize(("every", "parts"), [(1, 16), (2, 8), (7, 3), (1 << 19, 1)])
+def test_few_chosen_elements_have_a_short_output(every, parts):
+    """An output is cleared by the launch, and the results of others do not keep its memory alive."""
+    found = va.compact(many, np.arange(many.size) % every == 0, backend="cpu")
+    held = found if found.base is None else found.base
+    assert found.size == -(-many.size // every)
+    assert getattr(held, "nbytes", len(held)) <= parts * many.nbytes // 16
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,19 @@ def test_a_repeated_run_is_what_it_was(backend):
     same(va.repeat(runs.values, runs.lengths).numpy(), x)
 
 
+@pytest.mark.parametrize("most", [1, 2, 9, 5000])
+@pytest.mark.parametrize("length", [1, 2048, repeats.FEW_IN_LOOPS, repeats.FEW_IN_LOOPS + 1, 70_000])
+def test_counts_of_many_elements(length, most):
+    """Those behind the last one that is repeated, and before the first, have nothing to write."""
+    x = data("u4", length)
+    counts = np.where(data("u4", length) % np.uint32(most) == 0, data("u2", length) % (most + 1), 0)
+    counts[: length // 9], counts[-length // 9 :] = 0, 0
+    counts[length // 2] = most
+    same(va.repeat(x, counts, backend="cpu"), np.repeat(x, counts))
+    rows = np.stack([x, x + 1], 1)
+    same(va.repeat(rows, counts, 0, backend="cpu"), np.repeat(rows, counts, 0))
+
+
 @pytest.mark.parametrize("strided", [np.s_[::2], np.s_[:, ::-3], np.s_[::-1, 1:4]], ids=str)
 def test_views_are_repeated(strided):
     x = data("i4", (8, 9))
@@ -88,8 +101,8 @@ def test_places_that_no_memory_holds(monkeypatch):
         raise MemoryError
 
     monkeypatch.setattr(repeats.np, "repeat", full)
-    with pytest.raises(DeviceOutOfMemory, match="12 bytes are needed"):
-        va.repeat(np.ones(2), np.array([1, 2]))
+    with pytest.raises(DeviceOutOfMemory, match="16 bytes are needed"):
+        va.repeat(np.ones((2, 2)), 2, 0)
 
 
 def along(shape):

@@ -7,7 +7,7 @@ import pytest
 from algorithm_data import TYPES, UFUNCS, data, same
 
 import vyre_algorithms as va
-from vyre_algorithms import count
+from vyre_algorithms import count, search
 from vyre_algorithms.move import SCATTERED
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import f32
@@ -65,13 +65,27 @@ def test_the_greatest_of_equal_elements():
 
 @pytest.mark.parametrize("k", [50, 20_000])
 def test_top_k_where_the_sample_misleads(k: int) -> None:
-    """Every 256th element is greater than all others, so that far fewer are candidates than the sample promises."""
+    """What is in the sample is greater than all else, so that far fewer are candidates than the sample promises."""
     x = np.random.default_rng(5).integers(0, 1 << 20, 50_000, dtype=np.uint32)
-    x[::256] += 1 << 24
+    x[:: search.sample_step(x.size)] += 1 << 24
     values, places = va.top_k(x, k, backend="cpu")
     expected = np.argsort(~x, kind="stable")[:k]
     same(places, expected)
     same(values, x[expected])
+
+
+@pytest.mark.parametrize("largest", [False, True])
+@pytest.mark.parametrize("size", [4097, 40_000, 200_000])
+def test_the_first_of_many_in_the_total_order(size: int, largest: bool) -> None:
+    """Comparisons of floats, by which candidates are found, know neither NaNs nor the signs of zeros."""
+    ascending = np.float32([-np.nan, -np.inf, -1, -0.0, 0, 1, np.inf, np.nan])
+    ascending[0] = -ascending[-1]
+    for some in (slice(None), [0, 7], [3, 4], [7], [0, 3, 4], slice(1, 7)):
+        ranks = np.random.default_rng(6).choice(np.arange(8)[some], size)
+        order = np.argsort(-ranks if largest else ranks, stable=True)[:20]
+        values, places = va.top_k(ascending[ranks], 20, largest=largest, backend="cpu")
+        same(places, order)
+        same(values.view("u4"), ascending[ranks[order]].view("u4"))
 
 
 @pytest.mark.parametrize("bins", [1, 10, 256, 300, 5000])

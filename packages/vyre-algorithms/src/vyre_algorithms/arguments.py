@@ -34,6 +34,8 @@ MOST = 1 << 31
 
 def array_of(value: object, name: str = "x") -> Array:
     """An array of a device as it is, or one of the host from what a caller passes, without a copy if possible."""
+    if type(value) is np.ndarray and value.dtype.isnative and value.size < MOST:
+        return value
     array: Array
     if type(value) in _ARRAYS:
         array = value
@@ -128,6 +130,12 @@ def contiguous(array: Array) -> Array:
     return array if array.is_contiguous else array.copy()
 
 
+def flattened(array: Array) -> Array:
+    """All elements in row-major order as a vector; a copy only if they are not one after another."""
+    array = contiguous(array)
+    return array if array.ndim == 1 else array.reshape(-1)
+
+
 def is_contiguous(array: Array) -> bool:
     """Whether its elements are one after another."""
     return bool(array.flags.c_contiguous) if type(array) is np.ndarray else array.is_contiguous
@@ -144,6 +152,8 @@ def memory_order(array: Array) -> list[int]:
 
 def converted(array: Array, dtype: DType) -> Array:
     """The array in a type; floats beyond it are infinities, of which NumPy would warn."""
+    if array.dtype is dtype.numpy:
+        return array
     if dtype.bits == 16 and type(array) is np.ndarray:
         with np.errstate(all="ignore"):
             return array.astype(dtype.numpy, copy=False)

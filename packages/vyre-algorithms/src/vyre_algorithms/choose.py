@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -15,7 +16,7 @@ from vyre_algorithms.arguments import (
     array_of,
     axis_of,
     condition,
-    contiguous,
+    flattened,
     function,
     known,
     of_kind,
@@ -24,6 +25,7 @@ from vyre_algorithms.arguments import (
     vector,
 )
 from vyre_algorithms.launches import (
+    ImmediateGraph,
     Recorder,
     has_lanes,
     joined,
@@ -31,12 +33,13 @@ from vyre_algorithms.launches import (
     mapped,
     run_graph,
     runs_loops,
+    slots_beside,
     with_grid,
     zeros_beside,
 )
 from vyre_algorithms.monoids import reduction_of
 from vyre_algorithms.move import gather, scatter, take
-from vyre_algorithms.order import KeyOrder, bits_of, bits_type
+from vyre_algorithms.order import KeyOrder, bits_of, bits_type, of_bits
 from vyre_algorithms.scans import record_scan, scan
 from vyre_algorithms.sorts import argsort, sort, sort_serially
 from vyre_driver.errors import InvalidInput
@@ -47,6 +50,7 @@ from vyre_foundation import (
     Program,
     ProgramBuilder,
     Value,
+    constant,
     program,
     select as selected,
     u32,
@@ -65,11 +69,15 @@ BATCHES = 4
 """How often it is found out how many elements may be written so."""
 SPARSE = 8
 """Elements for each chosen one from which a branch is predicted well."""
+OUTPUT_PARTS = 16
+"""Lengths of outputs, beside those of all elements: launches clear outputs, but have to be prepared for each length."""
 LOOK = 32
 """Elements among which a worker looks for any chosen one, before it looks at each."""
 PREDICATE = "lambda v: v > 0"
 FEW = 4096
 """Elements from which one invocation chooses: more launches would take longer."""
+FEW_IN_LOOPS = 1 << 15
+"""The same where a worker runs one invocation after the other."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +95,8 @@ class Elements:
         return bits if bits.dtype is self.dtype else bits.bitcast(self.dtype)
 
 
+_NAMES = ("x0", "x1")
+"""The arrays of a choice in programs."""
 Choice = Callable[[Sequence[Elements], Value], Value]
 """Whether the element at an index is chosen, from the arrays."""
 
@@ -150,7 +160,7 @@ def select(x: object, /, predicate: Callable[[Value], Value], *, backend: Backen
     Raises:
         InvalidInput: An argument is of another kind.
     """
-    array = contiguous(known(array_of(x))).reshape(-1)
+    array = flattened(known(array_of(x)))
     function(predicate, "predicate", PREDICATE)
     return choose(_where(predicate), [array], backend)
 
@@ -180,9 +190,9 @@ def run_length(x: object, /, *, backend: Backend = None) -> Runs:
     if isinstance(array, np.ndarray) and 0 < array.size <= FEW:
         dtype = type_of(array)
         found = launch(_runs_few(dtype), {"x": bits_of(array, dtype)}, 1, backend)
-        number = int(found["number"].item())
+        number = found["number"].item()
         values, lengths, first = (prefix(found[name], number) for name in ("values", "lengths", "starts"))
-        return Runs(values.view(dtype.numpy), lengths, first)
+        return Runs(of_bits(values, dtype), lengths, first)
     starts = choose(_where_new, [array], backend, has_places=True)
     ends = joined([starts[1:], np.full(starts.size and 1, array.size, np.uint32)])
     lengths = mapped(_difference, i64, [ends, starts], backend)
@@ -211,11 +221,11 @@ def unique(x: object, /, *, backend: Backend = None) -> Array:
     Raises:
         InvalidInput: An argument is of another kind.
     """
-    array = known(array_of(x)).reshape(-1)
+    array = flattened(known(array_of(x)))
     if isinstance(array, np.ndarray) and 0 < array.size <= FEW:
         dtype = type_of(array)
-        found = launch(_unique_few(dtype), {"keys": bits_of(contiguous(array), dtype)}, 1, backend)
-        return _first(found).view(dtype.numpy)
+        found = launch(_unique_few(dtype), {"keys": bits_of(array, dtype)}, 1, backend)
+        return of_bits(_first(found), dtype)
     return choose(_where_new, [sort(array, backend=backend)], backend)
 
 
@@ -236,11 +246,11 @@ def unique_all(x: object, /, *, backend: Backend = None) -> Unique:
     array = known(array_of(x))
     if isinstance(array, np.ndarray) and 0 < array.size <= FEW:
         dtype = type_of(array)
-        keys = bits_of(contiguous(array), dtype).reshape(-1)
+        keys = bits_of(flattened(array), dtype)
         found = launch(_unique_all_few(dtype), {"keys": keys}, 1, backend)
-        number = int(found["number"].item())
+        number = found["number"].item()
         values, first, counts = (prefix(found[name], number) for name in ("values", "indices", "counts"))
-        return Unique(values.view(dtype.numpy), first, found["inverse"].reshape(array.shape), counts)
+        return Unique(of_bits(values, dtype), first, found["inverse"].reshape(array.shape), counts)
     order = argsort(array.reshape(-1), backend=backend)
     runs = run_length(gather(array.reshape(-1), order, backend=backend), backend=backend)
     indices = gather(order, runs.starts, backend=backend)
@@ -288,9 +298,9 @@ def _masked(x: object, mask: object, axis: int | None) -> tuple[Array, Array, in
     if chosen.shape != shape:
         needed, got = f"the shape {shape}", f"{chosen.shape}"
         raise InvalidInput("mask", needed=needed, got=got, fix="pass a bool for each element")
-    chosen = contiguous(chosen).reshape(-1)
+    chosen = flattened(chosen)
     if which is None or array.ndim == 1:
-        return contiguous(array).reshape(-1), chosen, None
+        return flattened(array), chosen, None
     return array, chosen, which
 
 
@@ -317,27 +327,38 @@ def _where_new(sources: Sequence[Elements], index: Value) -> Value:
     return (index == 0) | differs
 
 
-def choose(choice: Choice, arrays: list[Array], backend: Backend, *, has_places: bool = False) -> Array:
-    """The chosen elements of the first array, or their indices, in order."""
-    sizes = tuple(array.size for array in arrays)
-    dtypes = tuple(type_of(array) for array in arrays)
-    given = {f"x{n}": bits_of(array, dtype) for n, (array, dtype) in enumerate(zip(arrays, dtypes, strict=True))}
-    if sizes[0] <= FEW:
-        few = _choose_few(choice, dtypes, has_places)  # which refuses a predicate that gives no bool
-        if not sizes[0]:
-            return zeros_beside(arrays[0], (0,), u32 if has_places else dtypes[0])
-        found = launch(few, given, 1, backend)
-    else:
-        parts = _parts(sizes[0], runs_loops(arrays, backend))
-        parameters = (choice, dtypes, has_places, sizes, parts, has_lanes(arrays, backend))
-        found = run_graph(_record_choice, parameters, given, backend, is_short=True)
-    chosen = _first(found)
-    return chosen if has_places else chosen.view(dtypes[0].numpy)
+def choose(
+    choice: Choice, arrays: list[Array], backend: Backend, *, has_places: bool = False, is_sparse: bool = False
+) -> Array:
+    """The chosen elements of the first array, or their indices, in order; few of them if it `is_sparse`."""
+    size = arrays[0].size
+    if size > FEW and (size > FEW_IN_LOOPS or not runs_loops(arrays, backend)):
+        return choose_by_chunks(choice, arrays, backend, has_places=has_places)
+    dtypes = tuple(map(type_of, arrays))
+    few = _choose_few(choice, dtypes, has_places, is_sparse)  # which refuses a predicate that gives no bool
+    if not size:
+        return zeros_beside(arrays[0], (0,), u32 if has_places else dtypes[0])
+    chosen = _first(launch(few, _bits(arrays, dtypes), 1, backend))
+    return chosen if has_places else of_bits(chosen, dtypes[0])
+
+
+def choose_by_chunks(choice: Choice, arrays: list[Array], backend: Backend, *, has_places: bool = False) -> Array:
+    """The same of many elements: invocations count those of chunks, and then write them to where the counts say."""
+    sizes, dtypes = tuple(array.size for array in arrays), tuple(map(type_of, arrays))
+    parts = _parts(sizes[0], runs_loops(arrays, backend))
+    parameters = (choice, dtypes, has_places, sizes, parts, has_lanes(arrays, backend))
+    chosen = _first(run_graph(_record_choice, parameters, _bits(arrays, dtypes), backend, is_short=True))
+    return chosen if has_places else of_bits(chosen, dtypes[0])
+
+
+def _bits(arrays: Sequence[Array], dtypes: Sequence[DType]) -> dict[str, Array]:
+    """The arrays by the names that they have in programs."""
+    return dict(zip(_NAMES, map(bits_of, arrays, dtypes), strict=False))
 
 
 def _first(found: dict[str, Array]) -> Array:
     """The elements that were chosen, which the others of the output follow."""
-    return prefix(found["chosen"], int(found["number"].item()))
+    return prefix(found["chosen"], found["number"].item())
 
 
 class _Parts(NamedTuple):
@@ -351,7 +372,12 @@ def _parts(size: int, is_serial: bool) -> _Parts:
     """Few long chunks where invocations run one after the other: the scan of their counts is one launch then."""
     if not is_serial:
         return _Parts(CHUNK, GROUP)
-    return _Parts(max(LONG_CHUNK, 1 << (-(-size // LONG_CHUNKS) - 1).bit_length()), 1)
+    return _Parts(long_chunk(size), 1)
+
+
+def long_chunk(size: int) -> int:
+    """Elements of an invocation, of `size` in all, where invocations run one after the other."""
+    return max(LONG_CHUNK, 1 << (-(-size // LONG_CHUNKS) - 1).bit_length())
 
 
 def _record_choice(
@@ -368,9 +394,12 @@ def _record_choice(
     grid = with_grid(-(-number // parts.group))
     counts = graph.dispatch(_count(choice, dtypes, parts), given, config=grid)["counts"]
     (starts,) = record_scan(graph, reduction_of("sum", u32, u32), [counts], number, True, is_wide)
-    write = _write(choice, dtypes, has_places, parts)
-    found = graph.dispatch(write, {**given, "starts": starts}, config=grid)
-    graph.output("number", starts[number - 1 :])
+    total, given["starts"] = starts[number - 1 :], starts
+    if is_known := isinstance(graph, ImmediateGraph):
+        part = -(-sizes[0] // OUTPUT_PARTS)
+        given["slots"] = slots_beside(starts, max(1, -(-total.item() // part)) * part)
+    found = graph.dispatch(_write(choice, dtypes, has_places, parts, is_known), given, config=grid)
+    graph.output("number", total)
     graph.output("chosen", found["chosen"])
 
 
@@ -383,12 +412,12 @@ def _chunk(p: ProgramBuilder, dtypes: tuple[DType, ...], chunk: int) -> tuple[li
 
 
 @lru_cache(maxsize=256)
-def _choose_few(choice: Choice, dtypes: tuple[DType, ...], has_places: bool) -> Program:
+def _choose_few(choice: Choice, dtypes: tuple[DType, ...], has_places: bool, is_sparse: bool) -> Program:
     """The chosen elements of a small array, or their indices, by one invocation."""
     with program("choose_few", 1) as p:
         sources = [Elements(p.read(f"x{n}", bits_type(dtype)), dtype) for n, dtype in enumerate(dtypes)]
         chosen = p.write("chosen", u32 if has_places else bits_type(dtypes[0]), LengthOf("x0"))
-        _choose_serially(p, choice, sources, chosen, has_places=has_places)
+        _choose_serially(p, choice, sources, chosen, has_places=has_places, is_sparse=is_sparse)
     return p.build()
 
 
@@ -469,15 +498,24 @@ def _runs_serially(
 
 
 def _choose_serially(
-    p: ProgramBuilder, choice: Choice, sources: Sequence[Elements], chosen: Buffer, *, has_places: bool = False
+    p: ProgramBuilder,
+    choice: Choice,
+    sources: Sequence[Elements],
+    chosen: Buffer,
+    *,
+    has_places: bool = False,
+    is_sparse: bool = False,
 ) -> None:
-    """Have one invocation write the chosen elements, or their indices, and their number."""
+    """Have one invocation write the chosen elements, or their indices, and their number.
+
+    Without a branch, but where it is predicted well: the next chosen element takes the place of one that is not.
+    """
     number, place = p.write("number", u32, 1), p.var(0, u32)
     with p.range(sources[0].buffer.length) as k:
         is_chosen = p.let(choice(sources, k))
-        # Without a branch: the next chosen element takes the place of one that is not.
-        chosen[place] = k if has_places else sources[0].buffer[k]
-        place += is_chosen.cast(u32)
+        with p.if_(is_chosen) if is_sparse else nullcontext():
+            chosen[place] = k if has_places else sources[0].buffer[k]
+            place.set(place + (constant(u32, 1) if is_sparse else is_chosen.cast(u32)))
     number[0] = place
 
 
@@ -495,8 +533,8 @@ def _count(choice: Choice, dtypes: tuple[DType, ...], parts: _Parts) -> Program:
 
 
 @lru_cache(maxsize=256)
-def _write(choice: Choice, dtypes: tuple[DType, ...], has_places: bool, parts: _Parts) -> Program:
-    """The chosen elements, or their indices, from where the scanned counts say.
+def _write(choice: Choice, dtypes: tuple[DType, ...], has_places: bool, parts: _Parts, is_known: bool) -> Program:
+    """The chosen elements, or their indices, from where the scanned counts say; if their number `is_known`, in `slots`.
 
     The next chosen element takes the place of one that is not: without a branch that CPUs cannot predict. An element
     needs one place at most, so as many as there are places left are written without a look at each.
@@ -504,7 +542,10 @@ def _write(choice: Choice, dtypes: tuple[DType, ...], has_places: bool, parts: _
     with program("choose_write", parts.group) as p:
         sources, first, last = _chunk(p, dtypes, parts.chunk)
         starts = p.read("starts", u32)
-        chosen = p.write("chosen", u32 if has_places else bits_type(dtypes[0]), LengthOf("x0"))
+        if is_known:
+            p.read("slots", bool_)
+        length = LengthOf("slots" if is_known else "x0")
+        chosen = p.write("chosen", u32 if has_places else bits_type(dtypes[0]), length)
         place, end = p.var(starts[p.global_id(0)]), p.let(starts[p.global_id(0) + 1])
         begin = p.var(first)
 

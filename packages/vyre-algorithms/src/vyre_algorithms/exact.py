@@ -30,8 +30,8 @@ from vyre_algorithms.arguments import (
     Array,
     Backend,
     array_of,
-    contiguous,
     delivered,
+    flattened,
     known,
     of_kind,
     target,
@@ -76,7 +76,7 @@ def exact_sum(x: object, /, *, out: Array | None = None, backend: Backend = None
     Raises:
         InvalidInput: An argument is of another kind.
     """
-    array = contiguous(known(array_of(x))).reshape(-1)
+    array = flattened(known(array_of(x)))
     return _exact([array], of_kind(array, "f", "floats"), out, backend)
 
 

@@ -16,6 +16,7 @@ from vyre_algorithms.arguments import (
     called,
     contiguous,
     converted,
+    flattened,
     function,
     of_kind,
     type_of,
@@ -156,7 +157,7 @@ def _filtered(x: object, weights: object, mode: str, backend: Backend, *, is_rev
         return zeros_beside(array, shape, kind)
     given = {
         "x": array.reshape(-1),
-        "weights": contiguous(kernel).reshape(-1),
+        "weights": flattened(kernel),
         "shapes": np.array([array.shape, kernel.shape, shape, before], np.uint32).reshape(-1),
         "slots": slots_beside(array, size),
     }

@@ -57,7 +57,7 @@ def _launch_elsewhere(
     if RecordedRange in kinds:
         return record(_recorder(arrays, backend), program, arrays, config)
     if DeviceArray in kinds:
-        return dict(dispatch_device_arrays(_where(arrays.values(), backend), program, arrays, config))
+        return dispatch_device_arrays(_where(arrays.values(), backend), program, arrays, config)
     return backend_for(backend).dispatch_arrays(program, arrays, config)
 
 
@@ -250,7 +250,7 @@ class ImmediateGraph:
     ) -> dict[str, Array]:
         """The outputs of a program by name."""
         if self.is_on_device:
-            return dict(dispatch_device_arrays(self.backend, program, arrays, config))
+            return dispatch_device_arrays(self.backend, program, arrays, config)
         return self.backend.dispatch_arrays(program, arrays, config)
 
     def output(self, name: str, source: Array) -> None:
@@ -300,7 +300,7 @@ def beside(model: Array, host: Array) -> Array:
     """An array of the host in the memory where `model` is."""
     if isinstance(model, RecordedRange):
         return _in_graph(model.recorder, host)
-    return array_on(model.backend, host) if isinstance(model, DeviceArray) else host
+    return array_on(model.backend, host) if type(model) is DeviceArray else host
 
 
 def zeros_beside(model: Array, shape: Sequence[int], dtype: DType) -> Array:
@@ -309,7 +309,7 @@ def zeros_beside(model: Array, shape: Sequence[int], dtype: DType) -> Array:
         made = model.recorder.temporary(dtype, tuple(shape))
         model.recorder.fill(made)
         return made
-    if isinstance(model, DeviceArray):
+    if type(model) is DeviceArray:
         return allocate(model.backend, dtype, tuple(shape))
     return host_zeros(shape, dtype.numpy)
 
@@ -319,7 +319,7 @@ def slots_beside(model: Array, number: int) -> Array:
 
     No program reads the elements. In the memory of a device they are unspecified.
     """
-    if isinstance(model, DeviceArray):
+    if type(model) is DeviceArray:
         return allocate(model.backend, bool_, (number,), is_zero=False)
     return zeros_beside(model, (number,), bool_)
 

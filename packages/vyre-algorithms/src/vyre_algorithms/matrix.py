@@ -39,7 +39,7 @@ from vyre_algorithms.launches import (
     zeros_beside,
 )
 from vyre_algorithms.move import gather, offsets_of, places_below
-from vyre_algorithms.order import bits_of, bits_type
+from vyre_algorithms.order import bits_of, bits_type, of_bits
 from vyre_algorithms.search import searchsorted
 from vyre_algorithms.sorts import argsort
 from vyre_driver import DeviceArray
@@ -259,7 +259,7 @@ def transpose(x: object, /, axes: Iterable[int] | None = None, *, backend: Backe
             layout = layout_of(0, sizes, [strides[group[-1]] for group in groups])
             program = _permuted(bits_type(dtype), len(groups))
             found = launch(program, {"x": bits, "layout": layout}, -(-array.size // GROUP), backend)["out"]
-    return found.view(dtype.numpy).reshape(shape)
+    return of_bits(found, dtype).reshape(shape)
 
 
 def matrix_transpose(x: object, /, *, backend: Backend = None) -> Array:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from vyre_algorithms.arguments import Array, array_of, as_dtype, of_kind, type_of
+from vyre_algorithms.arguments import Array, as_dtype, of_kind, type_of
 from vyre_algorithms.tree import Reduction, State
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import DType, Value, constant, functions as f, select
@@ -37,14 +37,14 @@ def result_type(operation: str, array: Array, dtype: object, among: Sequence[str
             return type_of(array)
 
 
-def sum_type(x: object, dtype: object) -> DType:
-    """The type of the sums of the elements of `x`, if the caller asks for `dtype`."""
+def sum_type(array: Array, dtype: object) -> DType:
+    """The type of the sums of the elements of an array, if the caller asks for `dtype`."""
     if dtype is not None:
         result = as_dtype(dtype)
         if result is bool_:
             raise InvalidInput("dtype", needed="a type of numbers", got="bool", fix="use any or all")
         return result
-    own = type_of(array_of(x))
+    own = type_of(array)
     if own.is_float:
         return own
     return u64 if own.is_integer and not own.is_signed else i64

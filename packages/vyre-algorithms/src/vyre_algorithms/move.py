@@ -15,7 +15,7 @@ from vyre_algorithms.arguments import (
     Backend,
     array_of,
     axis_of,
-    contiguous,
+    flattened,
     of_kind,
     starts_of,
     type_of,
@@ -32,7 +32,7 @@ from vyre_algorithms.launches import (
     words,
     zeros_beside,
 )
-from vyre_algorithms.order import bits_of, bits_type
+from vyre_algorithms.order import bits_of, bits_type, of_bits
 from vyre_driver.errors import InvalidInput
 from vyre_driver.graph.recorded import RecordedRange
 from vyre_foundation import (
@@ -126,11 +126,11 @@ def scatter(
         if operation == "add":
             needed, fix = f"{needed}, or floats", "convert it with .astype(…)"
         raise InvalidInput("x", needed=needed, got=f"an array of {dtype}", fix=fix)
-    places = contiguous(places_of(wanted, array.shape[which], backend)).reshape(-1)
+    places = flattened(places_of(wanted, array.shape[which], backend))
     if not given.size:
         return array.copy()
     outer, inner = math.prod(array.shape[:which]), math.prod(array.shape[which + 1 :])
-    flat, given = contiguous(array).reshape(-1), contiguous(given).reshape(-1)
+    flat, given = flattened(array), flattened(given)
     if in_order:
         arrays = {"x": flat, "indices": places, "values": given, "shape": words(array.shape[which], inner)}
         found = launch(_add_in_order(dtype), arrays, outer * -(-inner // GROUP), backend)["x"]
@@ -146,7 +146,7 @@ def scatter(
             arrays["shape"] = words(array.shape[which], places.size, inner)
             grid, made = _parts(array.size, inner), _put_rows(bits_type(dtype), outer > 1, _narrow(inner))
         found = launch(made, arrays, grid, backend)["out"]
-    return found.view(dtype.numpy).reshape(array.shape)
+    return of_bits(found, dtype).reshape(array.shape)
 
 
 def take_along_axis(x: object, indices: object, /, axis: int = -1, *, backend: Backend = None) -> Array:
@@ -178,12 +178,12 @@ def take_along_axis(x: object, indices: object, /, axis: int = -1, *, backend: B
         return zeros_beside(array, shape, dtype)
     inner = math.prod(shape[which + 1 :])
     given = {
-        "x": bits_of(contiguous(array), dtype).reshape(-1),
-        "indices": contiguous(places).reshape(-1),
+        "x": bits_of(flattened(array), dtype),
+        "indices": flattened(places),
         "shape": words(array.shape[which], number, inner),
     }
     made = _along_axis(bits_type(dtype), inner == 1)
-    return launch(made, given, -(-wanted.size // GROUP), backend)["out"].view(dtype.numpy).reshape(shape)
+    return of_bits(launch(made, given, -(-wanted.size // GROUP), backend)["out"], dtype).reshape(shape)
 
 
 def with_axes(x: object) -> Array:
@@ -205,13 +205,13 @@ def take(array: Array, places: Array, backend: Backend, axis: int = 0) -> Array:
     size = math.prod(shape)
     if not size:
         return zeros_beside(array, shape, dtype)
-    given = {"x": bits_of(contiguous(array), dtype).reshape(-1), "indices": contiguous(places).reshape(-1)}
+    given = {"x": bits_of(flattened(array), dtype), "indices": flattened(places)}
     outer, inner = math.prod(array.shape[:axis]), math.prod(array.shape[axis + 1 :])
     grid, made = -(-size // GROUP), _gather(bits_type(dtype), outer, inner)
     if outer * inner > 1 and runs_loops([array, places], backend):
         given |= {"shape": words(places.size, array.shape[axis], inner), "slots": slots_beside(array, size)}
         grid, made = _parts(size, inner), _gather_rows(bits_type(dtype), outer > 1, _narrow(inner))
-    return launch(made, given, grid, backend)["out"].view(dtype.numpy).reshape(shape)
+    return of_bits(launch(made, given, grid, backend)["out"], dtype).reshape(shape)
 
 
 def take_few(array: Array, places: Array, backend: Backend) -> Array:
@@ -293,7 +293,7 @@ def _places_elsewhere(array: Array, length: int, is_from_end: bool, backend: Bac
         return array.astype(u32)
     is_recorded = isinstance(array, RecordedRange)
     made = _bounded(array.dtype, is_from_end, is_recorded)
-    given = {"indices": contiguous(array).reshape(-1), "length": words(length)}
+    given = {"indices": flattened(array), "length": words(length)}
     if is_recorded:
         return launch(made, given, -(-array.size // GROUP), backend)["places"].reshape(array.shape)
     found = launch(made, {**given, "outside": np.zeros(1, np.uint32)}, -(-array.size // GROUP), backend)

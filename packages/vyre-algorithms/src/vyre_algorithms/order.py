@@ -55,4 +55,10 @@ def bits_type(dtype: DType) -> DType:
 
 def bits_of(array: Array, dtype: DType) -> Array:
     """The bits of the elements, without a copy."""
-    return array.view(bits_type(dtype).numpy)
+    bits = bits_type(dtype)
+    return array if bits is dtype else array.view(bits.numpy)
+
+
+def of_bits(bits: Array, dtype: DType) -> Array:
+    """The elements of a type with these bits, without a copy."""
+    return bits if bits_type(dtype) is dtype else bits.view(dtype.numpy)

@@ -27,6 +27,7 @@ from vyre_algorithms.arguments import (
     converted,
     count,
     delivered,
+    flattened,
     memory_order,
     of_kind,
     target,
@@ -34,13 +35,13 @@ from vyre_algorithms.arguments import (
     vector,
 )
 from vyre_algorithms.launches import GROUP, beside, launch, mapped, zeros_beside
-from vyre_algorithms.monoids import REDUCED, all_ones, reduction_of, result_type, squares_of
+from vyre_algorithms.monoids import REDUCED, all_ones, reduction_of, result_type, squares_of, sum_type
 from vyre_algorithms.move import offsets_in_rows, offsets_of
 from vyre_algorithms.segments import reduce_segments
 from vyre_algorithms.tree import FEW, SIDE_BY_SIDE, Mean, Quotient, Reduction, reduce_axis, reduce_sequence
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import DType, Program, Value, constant, program, select, u32
-from vyre_foundation.dtype import f32, f64, i64
+from vyre_foundation.dtype import bool_, f32, f64, i64
 
 
 def reduce(
@@ -104,7 +105,8 @@ def sum(
     Raises:
         InvalidInput: An argument is of another kind.
     """
-    return reduce(x, "sum", axis=axis, dtype=dtype, keepdims=keepdims, out=out, backend=backend)
+    array = array_of(x)
+    return _reduced("sum", array, axis, sum_type(array, dtype), keepdims, out, backend)
 
 
 def mean(
@@ -224,7 +226,8 @@ def prod(
     Raises:
         InvalidInput: An argument is of another kind.
     """
-    return reduce(x, "prod", axis=axis, dtype=dtype, keepdims=keepdims, out=out, backend=backend)
+    array = array_of(x)
+    return _reduced("prod", array, axis, sum_type(array, dtype), keepdims, out, backend)
 
 
 def min(
@@ -245,7 +248,8 @@ def min(
     Raises:
         InvalidInput: There are no elements, or an argument is of another kind.
     """
-    return reduce(x, "min", axis=axis, keepdims=keepdims, out=out, backend=backend)
+    array = array_of(x)
+    return _reduced("min", array, axis, type_of(array), keepdims, out, backend)
 
 
 def max(
@@ -266,7 +270,8 @@ def max(
     Raises:
         InvalidInput: There are no elements, or an argument is of another kind.
     """
-    return reduce(x, "max", axis=axis, keepdims=keepdims, out=out, backend=backend)
+    array = array_of(x)
+    return _reduced("max", array, axis, type_of(array), keepdims, out, backend)
 
 
 def any(
@@ -287,7 +292,7 @@ def any(
     Raises:
         InvalidInput: An argument is of another kind.
     """
-    return reduce(x, "any", axis=axis, keepdims=keepdims, out=out, backend=backend)
+    return _reduced("any", array_of(x), axis, bool_, keepdims, out, backend)
 
 
 def all(
@@ -308,7 +313,7 @@ def all(
     Raises:
         InvalidInput: An argument is of another kind.
     """
-    return reduce(x, "all", axis=axis, keepdims=keepdims, out=out, backend=backend)
+    return _reduced("all", array_of(x), axis, bool_, keepdims, out, backend)
 
 
 def argmin(
@@ -329,7 +334,7 @@ def argmin(
     Raises:
         InvalidInput: There are no elements, or an argument is of another kind.
     """
-    return reduce(x, "argmin", axis=axis, keepdims=keepdims, out=out, backend=backend)
+    return _reduced("argmin", array_of(x), axis, i64, keepdims, out, backend)
 
 
 def argmax(
@@ -350,7 +355,7 @@ def argmax(
     Raises:
         InvalidInput: There are no elements, or an argument is of another kind.
     """
-    return reduce(x, "argmax", axis=axis, keepdims=keepdims, out=out, backend=backend)
+    return _reduced("argmax", array_of(x), axis, i64, keepdims, out, backend)
 
 
 def dot(x: object, y: object, /, *, out: Array | None = None, backend: Backend = None) -> Array:
@@ -432,20 +437,16 @@ def _reduced(
     backend: Backend,
     ddof: int = 0,
 ) -> Array:
+    if axis is None and out is None and not keepdims:
+        found = _of_whole(operation, array, result, backend, ddof)
+        return found[0] if type(found) is np.ndarray else found.reshape(())
     axes, whole = axes_of(axis, array.ndim), array.shape
+    shape: tuple[int, ...]
     if out is not None:
         lengths = [1 if n in axes else size for n, size in enumerate(whole) if keepdims or n not in axes]
         target(out, [array], result, tuple(lengths))
     if len(axes) == array.ndim:
-        sequence = contiguous(array).reshape(-1)
-        if sequence.size:
-            passes, states = _passes(operation, type_of(array), result, sequence.size, ddof), list[Array]()
-            for kind, mean in passes:
-                states = reduce_sequence(kind, [sequence, *states], backend, mean)
-            found = _finished(operation, states, result)
-        else:
-            found = _of_nothing(operation, array, result, 1)
-        shape: tuple[int, ...] = ()
+        found, shape = _of_whole(operation, array, result, backend, ddof), ()
     else:
         shape = tuple(size for n, size in enumerate(whole) if n not in axes)
         length, number = math.prod(array.shape[n] for n in axes), math.prod(shape)
@@ -460,6 +461,16 @@ def _reduced(
     return delivered(found.reshape(shape), out)
 
 
+def _of_whole(operation: str, array: Array, result: DType, backend: Backend, ddof: int) -> Array:
+    """The result of all elements as one sequence, an array of one element."""
+    if not array.size:
+        return _of_nothing(operation, array, result, 1)
+    sequence, states = flattened(array), list[Array]()
+    for kind, mean in _passes(operation, type_of(array), result, sequence.size, ddof):
+        states = reduce_sequence(kind, [sequence, *states], backend, mean)
+    return _finished(operation, states, result)
+
+
 def _along(operation: str, array: Array, axes: tuple[int, ...], result: DType, backend: Backend, ddof: int) -> Array:
     """The results along some axes, which are read as they lie in memory if they follow each other there."""
     before, after = _around(array, axes)
@@ -467,7 +478,7 @@ def _along(operation: str, array: Array, axes: tuple[int, ...], result: DType, b
     if 1 < inner < SIDE_BY_SIDE and array.size > FEW:
         before, after, inner = sorted([*before, *after]), [], 1
     left, order = [*before, *after], [*before, *axes, *after]
-    flat = contiguous(array if order == sorted(order) else array.transpose(*order)).reshape(-1)
+    flat = flattened(array if order == sorted(order) else array.transpose(*order))
     outer, states = array.size // (length * inner), list[Array]()
     for kind, mean in _passes(operation, type_of(array), result, length, ddof):
         states = reduce_axis(kind, [flat, *states], outer, length, inner, backend, mean)

@@ -25,9 +25,9 @@ from vyre_algorithms.arguments import (
     axis_back,
     axis_last,
     axis_of,
-    contiguous,
     converted,
     delivered,
+    flattened,
     target,
     type_of,
 )
@@ -116,10 +116,10 @@ def scan(
     reduction = reduction_of(operation, type_of(array), result)
     length, inner = array.shape[which], math.prod(array.shape[which + 1 :])
     if length <= RUN and inner >= SIDE_BY_SIDE:
-        (found,) = _scan_short(reduction, [contiguous(array).reshape(-1)], length, inner, exclusive, backend)
+        (found,) = _scan_short(reduction, [flattened(array)], length, inner, exclusive, backend)
         return delivered(converted(found, result).reshape(array.shape), out)
     rows = axis_last(array, which)
-    (found,) = scan_rows(reduction, [rows.reshape(-1)], length, exclusive, backend)
+    (found,) = scan_rows(reduction, [flattened(rows)], length, exclusive, backend)
     return delivered(axis_back(converted(found, result).reshape(rows.shape), which), out)
 
 
@@ -228,7 +228,7 @@ def _cumulative(
 ) -> Array:
     array = array_of(x)
     if axis is None:
-        array, axis = array.reshape(-1), 0
+        array, axis = flattened(array), 0
     return scan(array, operation, axis=axis, dtype=dtype, out=out, backend=backend)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 
 import numpy as np
 
@@ -17,24 +17,27 @@ from vyre_algorithms.arguments import (
     axis_of,
     contiguous,
     count,
+    flattened,
     prefix,
     type_of,
     vector,
 )
-from vyre_algorithms.choose import FEW, Choice, Elements, choose
+from vyre_algorithms.choose import FEW, Elements, choose
 from vyre_algorithms.launches import joined, launch, runs_loops, words, zeros_beside
-from vyre_algorithms.move import take
+from vyre_algorithms.move import take, take_few
 from vyre_algorithms.order import KeyOrder, bits_of, bits_type
-from vyre_algorithms.sorts import argsort, indices_in_rows, places_in_rows, sort
+from vyre_algorithms.sorts import indices_in_rows, places_in_rows, sort
 from vyre_driver.errors import InvalidInput
 from vyre_driver.graph.recorded import RecordedRange
 from vyre_foundation import DType, Program, Value, constant, program, select, u32
-from vyre_foundation.dtype import i64
-from vyre_foundation.functions import min as least
+from vyre_foundation.dtype import bool_, i64
+from vyre_foundation.functions import gt, lt, min as least, not_
 
 GROUP = 64
-SAMPLE = 256
-"""Elements for each one of the sample by which `top_k` finds candidates."""
+SAMPLE = (32, 256)
+"""Elements for each one of the sample by which `top_k` finds candidates: at least, and at most."""
+SAMPLED = 512
+"""Elements of that sample, if so many are allowed."""
 
 
 def searchsorted(x: object, values: object, /, side: str = "left", *, backend: Backend = None) -> Array:
@@ -62,7 +65,7 @@ def searchsorted(x: object, values: object, /, side: str = "left", *, backend: B
         raise InvalidInput("side", needed="'left' or 'right'", got=repr(side), fix="pass one of them")
     if not array.size or not wanted.size:
         return zeros_beside(wanted, wanted.shape, i64)
-    found = places_in(array, contiguous(wanted).reshape(-1), side == "right", backend)
+    found = places_in(array, flattened(wanted), side == "right", backend)
     return found.astype(np.int64).reshape(wanted.shape)
 
 
@@ -106,10 +109,10 @@ def _top_of(array: Array, number: int, largest: bool, backend: Backend) -> tuple
     if not number:
         return zeros_beside(array, (0,), type_of(array)), zeros_beside(array, (0,), i64)
     places = _candidates(array, number, largest, backend)
-    candidates = array if places is None else take(array, places, backend)
-    order = prefix(argsort(candidates, descending=largest, backend=backend), number)
-    indices = order if places is None else _indexed(places, order, backend).astype(np.int64)
-    return _indexed(candidates, order, backend), indices
+    candidates = array if places is None else take_few(array, places, backend)
+    order = prefix(places_in_rows(candidates, candidates.size, largest, None, backend), number)
+    indices = order if places is None else take_few(places, order, backend)
+    return take_few(candidates, order, backend), indices.astype(np.int64)
 
 
 def _top_of_rows(array: Array, axis: int, number: int, largest: bool, backend: Backend) -> tuple[Array, Array]:
@@ -129,47 +132,45 @@ def _top_of_rows(array: Array, axis: int, number: int, largest: bool, backend: B
         flat = rows.reshape(-1)
         ordered = places_in_rows(flat, length, largest, None, backend).reshape(-1, length)
         first = ordered.transpose(1, 0)[:number]  # ranges of a graph are cut on the first axis alone
-        places = contiguous(first.transpose(1, 0)).reshape(-1)
+        places = flattened(first.transpose(1, 0))
         found, indices = take(flat, places, backend), indices_in_rows(places, length, backend)
     return axis_back(found.reshape(shape), axis), axis_back(indices.reshape(shape), axis)
-
-
-def _indexed(array: Array, indices: Array, backend: Backend) -> Array:
-    return array[indices] if isinstance(array, np.ndarray) else take(array, indices.astype(u32), backend)
 
 
 def _candidates(array: Array, number: int, largest: bool, backend: Backend) -> Array | None:
     """The places of some elements among which are the first `number`; none if these are too many to look for.
 
-    The elements that are not after one of a sample are counted: about `SAMPLE` for each of the sample that is not.
+    The elements that are not after one of a sample are counted: about `step` for each of the sample that is not.
     """
     if array.size <= FEW or isinstance(array, RecordedRange):
         return None
-    dtype = type_of(array)
-    sample = sort(array[::SAMPLE], descending=largest, backend=backend)
-    share = number // SAMPLE
+    dtype, step = type_of(array), sample_step(array.size)
+    array = bits_of(array, dtype) if dtype is bool_ else array
+    sample = sort(array[::step], descending=largest, backend=backend)
+    share = number // step
     rank = share + 4 * math.isqrt(share) + 4
-    is_candidate = _not_after(KeyOrder.of(dtype), largest)
+    is_candidate = _not_below if largest else _not_above
     while rank < sample.size // 4:
-        places = choose(
-            is_candidate,
-            [bits_of(array, dtype), bits_of(sample[rank : rank + 1], dtype)],
-            backend,
-            has_places=True,
-        )
+        given = [array, sample[rank : rank + 1]]
+        places = choose(is_candidate, given, backend, has_places=True, is_sparse=True)
         if places.size >= number:
             return places
         rank *= 4
     return None
 
 
-@lru_cache(maxsize=16)
-def _not_after(order: KeyOrder, is_falling: bool) -> Choice:
-    def is_candidate(sources: Sequence[Elements], index: Value) -> Value:
-        key = partial(order.key, descending=is_falling)
-        return key(sources[0][index]) <= key(sources[1][0])
+def sample_step(size: int) -> int:
+    """How far apart the elements of the sample are, in an array of that size."""
+    return min(max(SAMPLE[0], size // SAMPLED), SAMPLE[1])
 
-    return is_candidate
+
+def _not_below(sources: Sequence[Elements], index: Value) -> Value:
+    """Of floats all are so that a total order has there, and both zeros and NaNs, too."""
+    return not_(lt(sources[0][index], sources[1][0]))
+
+
+def _not_above(sources: Sequence[Elements], index: Value) -> Value:
+    return not_(gt(sources[0][index], sources[1][0]))
 
 
 @lru_cache(maxsize=256)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import lru_cache
 
 import numpy as np
 
 from vyre_algorithms.arguments import (
     Array,
     Backend,
+    HostArray,
     array_of,
     axis_back,
     axis_last,
     axis_of,
     condition,
     delivered,
+    flattened,
     function,
     target,
     type_of,
@@ -35,12 +37,13 @@ from vyre_algorithms.launches import (
 )
 from vyre_algorithms.monoids import reduction_of
 from vyre_algorithms.move import take, take_few
-from vyre_algorithms.order import KeyOrder, bits_of, bits_type
+from vyre_algorithms.order import KeyOrder, bits_of, bits_type, of_bits
 from vyre_algorithms.scans import record_scan, scan_rows
 from vyre_driver.errors import InvalidInput
 from vyre_driver.graph.recorded import RecordedRange
 from vyre_driver.tune.distribution import (
     DIGIT,
+    SAMPLE,
     SERIAL,
     Distribution,
     SortBackend,
@@ -121,9 +124,9 @@ def sort(
     if not array.size:
         return delivered(array.copy(), out)
     rows = axis_last(array, which)
-    flat = rows.reshape(-1)
+    flat = flattened(rows)
     if before is None:
-        found = by_digits(flat, False, descending, rows.shape[-1], backend).view(type_of(array).numpy)
+        found = of_bits(by_digits(flat, False, descending, rows.shape[-1], backend), type_of(array))
     else:
         found = take(flat, places_in_rows(flat, rows.shape[-1], descending, before, backend), backend)
     return delivered(axis_back(found.reshape(rows.shape), which), out)
@@ -163,7 +166,7 @@ def argsort(
     if not array.size:
         return delivered(zeros_beside(array, array.shape, i64), out)
     rows = axis_last(array, which)
-    places = places_in_rows(rows.reshape(-1), rows.shape[-1], descending, before, backend)
+    places = places_in_rows(flattened(rows), rows.shape[-1], descending, before, backend)
     found = indices_in_rows(places, rows.shape[-1], backend) if rows.ndim > 1 else places.astype(np.int64)
     return delivered(axis_back(found.reshape(rows.shape), which), out)
 
@@ -206,10 +209,10 @@ def sort_pairs(
     if not array.size:
         return array.copy(), with_them.copy()
     rows = axis_last(array, which)
-    places = places_in_rows(flat := rows.reshape(-1), rows.shape[-1], descending, before, backend)
+    places = places_in_rows(flat := flattened(rows), rows.shape[-1], descending, before, backend)
     if array.ndim == 1:
         return take_few(flat, places, backend), take_few(with_them, places, backend)
-    found = (take(each, places, backend) for each in (flat, axis_last(with_them, which).reshape(-1)))
+    found = (take(each, places, backend) for each in (flat, flattened(axis_last(with_them, which))))
     ordered, moved = (axis_back(each.reshape(rows.shape), which) for each in found)
     return ordered, moved
 
@@ -268,7 +271,9 @@ def by_digits(
         # Floats of both signs differ in all bits, as they are ordered.
         if order is not KeyOrder.FLOAT or differing.bit_length() < bits.bits:
             varying = differing
-        sample = Distribution.of(keys, varying)
+    if order is KeyOrder.SIGNED:
+        varying &= _significant_bits(array)
+    sample = Distribution.of(keys, varying)
     if select_sort_backend(sample, has_buckets=length == array.size and not is_wide) is SortBackend.BUCKETS:
         found = by_buckets(keys, shape, varying, backend)
         if found is not None:
@@ -281,6 +286,16 @@ def by_digits(
 def _digits(varying: int, bits: DType) -> tuple[int, ...]:
     """The first bits of the digits in which keys differ; of one at least, because the keys must move."""
     return digits_of(varying, bits.bits) or (0,)
+
+
+def _significant_bits(array: HostArray) -> int:
+    """The bits of signed integers that are no copies of the sign, and the sign; all if those of a sample are none."""
+    sign = 8 * array.itemsize - 1
+    for numbers in (array[:: -(-array.size // SAMPLE)], array):
+        length = max(int(numbers.max()), ~int(numbers.min())).bit_length()
+        if length > sign - DIGIT:
+            return (1 << sign + 1) - 1
+    return 1 << sign | (1 << length) - 1
 
 
 def by_buckets(keys: Array, shape: tuple[KeyOrder, DType, bool, bool], varying: int, backend: Backend) -> Array | None:
@@ -613,41 +628,42 @@ def sort_serially(
     descending: bool = False,
     has_places: bool = False,
 ) -> None:
-    """Have one invocation sort keys, or with `has_places` their indices, into a buffer of their number."""
-    passes = keys.dtype.bits // DIGIT
-    spares = [p.scratch(f"spare{n}", result.dtype, LengthOf("keys")) for n in range(min(2, passes - 1))]
-    starts = p.private("starts", u32, DIGITS)
+    """Have one invocation sort keys, or with `has_places` their indices, into a buffer of their number.
 
-    def digit(element: Value, shift: int) -> Value:
-        key = order.key(keys[element] if has_places else element, descending=descending)
-        return (key >> shift).cast(u32) & (DIGITS - 1)
+    The digits of all passes are counted first: a pass whose keys have one digit moves nothing, and is left out.
+    """
+    length = keys.length
+    # Elements move from one half to the other.
+    halves = p.scratch("halves", result.dtype, LengthOf("keys", times=2))
+    counts = [p.private(f"counts{n}", u32, DIGITS) for n in range(keys.dtype.bits // DIGIT)]
 
-    def element_at(source: Buffer | None, k: Value) -> Value:
-        if source is None:
-            return k if has_places else p.let(keys[k])
-        return p.let(source[k])
+    def digit(key: Value, n: int) -> Value:
+        return (order.key(key, descending=descending) >> (n * DIGIT)).cast(u32) & (DIGITS - 1)
 
-    source: Buffer | None = None
-    for n in range(passes):
-        target = result if n == passes - 1 else spares[n % 2]
-        at = partial(element_at, source)
-        with p.range(DIGITS) as d:
-            starts[d] = 0
-        with p.range(keys.length) as k:
-            d = p.let(digit(at(k), n * DIGIT))
-            starts[d] = starts[d] + 1
-        before = p.var(0, u32)
-        with p.range(DIGITS) as d:
-            here = p.let(starts[d])
-            starts[d] = before
-            before += here
-        with p.range(keys.length) as k:
-            element = at(k)
-            d = p.let(digit(element, n * DIGIT))
-            place = p.let(starts[d])
-            target[place] = element
-            starts[d] = place + 1
-        source = target
+    with p.range(length) as k:
+        key = p.let(keys[k])
+        halves[k] = k if has_places else key
+        for n, counted in enumerate(counts):
+            d = p.let(digit(key, n))
+            counted[d] = counted[d] + 1
+    first, source = p.let(keys[0]), p.var(0, u32)
+    for n, counted in enumerate(counts):
+        with p.if_(counted[digit(first, n)] != length):
+            here, there = p.let(source.get()), p.let(length - source)
+            before = p.var(there)
+            with p.range(DIGITS) as d:
+                number = p.let(counted[d])
+                counted[d] = before
+                before += number
+            with p.range(length) as k:
+                element = p.let(halves[here + k])
+                d = p.let(digit(keys[element] if has_places else element, n))
+                place = p.let(counted[d])
+                halves[place] = element
+                counted[d] = place + 1
+            source.set(there)
+    with p.range(length) as k:
+        result[k] = halves[source + k]
 
 
 # ── by comparison ────────────────────────────────────────────────────────────────────────────────────────────────────

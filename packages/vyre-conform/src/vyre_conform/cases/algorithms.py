@@ -18,8 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 import vyre_algorithms as va
+from vyre_algorithms.choose import choose_by_chunks
 from vyre_algorithms.order import KeyOrder
-from vyre_algorithms.repeats import places_by_scan
+from vyre_algorithms.repeats import places_by_scan, repeat_by_chunks
 from vyre_algorithms.sorts import by_buckets
 from vyre_conform.address import address
 from vyre_conform.case import Exactly, Expected, Launch, Size, Spec, fixed
@@ -69,6 +70,11 @@ def floats(count: int = SIZE, dtype: str = "f4") -> Array:
 def is_positive(value: Any) -> Any:
     """The predicate of `select`."""
     return value > 0
+
+
+def is_odd(sources: Sequence[Any], index: Any) -> Any:
+    """The choice of `select_chunks`."""
+    return (sources[0][index] & 1) != 0
 
 
 def is_greater(a: Any, b: Any) -> Any:
@@ -137,6 +143,7 @@ CALLS: dict[str, Call] = {
     "sort_before":      lambda b: va.sort(floats(100), before=is_greater, backend=b),
     "compact":          lambda b: va.compact(words(FEW), words(FEW) % 3 == 0, backend=b),
     "select":           lambda b: va.select(floats(), is_positive, backend=b),
+    "select_chunks":    lambda b: choose_by_chunks(is_odd, [words()], b),
     "unique":           lambda b: va.unique(words(FEW) & 63, backend=b),
     "unique_all":       lambda b: va.unique_all(words(FEW) & 63, backend=b),
     "run_length":       lambda b: va.run_length(words(FEW) & 1, backend=b).lengths,
@@ -156,6 +163,7 @@ CALLS: dict[str, Call] = {
     "repeat":           lambda b: va.repeat(floats(FEW), 3, backend=b),
     "repeat_often":     lambda b: va.repeat(floats(FEW), 17, backend=b),
     "repeat_rows":      lambda b: va.repeat(_table(9, 40), words(9) & 3, 0, backend=b),
+    "repeat_counts":    lambda b: repeat_by_chunks(words(FEW), words(FEW) % 7, int((words(FEW) % 7).sum()), 64, b),
     "repeat_by_scan":   lambda b: places_by_scan(words(FEW) & 3, int((words(FEW) & 3).sum()), b),
     "take_along_rows":  lambda b: va.take_along_axis(_table(9, 40), words(45).reshape(9, 5) % 40, backend=b),
     "take_along_axis":  lambda b: va.take_along_axis(_table(9, 40), words(80).reshape(2, 40) % 9, 0, backend=b),
