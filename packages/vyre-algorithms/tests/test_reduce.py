@@ -359,6 +359,8 @@ def test_segments(backend):
     same(va.segmented_reduce(x, full, "argmin", backend=backend), np.array([part.argmin() for part in parts]))
     same(va.segmented_reduce(x > 0, full, "sum", backend=backend), np.array([(part > 0).sum() for part in parts]))
     same(va.segmented_reduce(x[:0], np.array([0]), backend=backend), np.zeros(0, "f4"))
+    zeros = va.segmented_reduce(np.float32([-0.0, -0.0]), np.array([0, 0, 2, 2]), backend=backend)
+    assert np.signbit(zeros).tolist() == [False, True, False]
 
 
 @pytest.mark.parametrize(

@@ -528,8 +528,10 @@ def _of_segments(operation: str, array: Array, starts: Array, result: DType, bac
     if operation in ("argmin", "argmax"):
         states[1] = mapped(_behind, i64, [states[1], starts[:-1]], backend)
     found = _finished(operation, states, result)
-    if operation == "sum" and has_empty:  # the identity of floats is −0
-        found = mapped(_or_zero, type_of(found), [found, starts[:-1], starts[1:]], backend)
+    if operation == "sum" and result.is_float and has_empty:  # the identity is −0
+        if isinstance(found, np.ndarray):
+            return np.where(starts[:-1] == starts[1:], found.dtype.type(0), found)
+        found = mapped(_or_zero, result, [found, starts[:-1], starts[1:]], backend)
     return found
 
 

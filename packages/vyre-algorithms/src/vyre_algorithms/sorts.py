@@ -355,7 +355,7 @@ def _record_sort(
     passes = [(shift, False) for shift in digits]
     passes += [(shift, True) for shift in range(0, (rows - 1).bit_length(), DIGIT)]
     for shift, of_row in passes:
-        given: dict[str, object] = {"keys": keys, "shift": shift, "length": length}
+        given: dict[str, object] = {"keys": keys, "shift": words(shift), "length": words(length)}
         if places is not None:
             given["places"] = places
         shape = (order, bits, has_places, descending, places is not None, of_row, chunk)
@@ -678,12 +678,12 @@ def _require_comparison(before: Comparison | None, dtype: DType, descending: boo
 
 def _record_merges(graph: Recorder, dtype: DType, before: Comparison, descending: bool, size: int, length: int) -> None:
     elements = graph.input("x", dtype, size)
-    given: dict[str, object] = {} if length == size else {"length": length}
+    given: dict[str, object] = {} if length == size else {"length": words(length)}
     places: Range = None
     width = 1
     while places is None or width < length:
         merge = _merge(dtype, before, descending, places is None, length < size)
-        found = graph.dispatch(merge, {**given, "x": elements, "width": width})
+        found = graph.dispatch(merge, {**given, "x": elements, "width": words(width)})
         elements, places, width = found["merged"], found["merged_places"], 2 * width
         given["places"] = places
     graph.output("places", places)

@@ -62,6 +62,8 @@ class SequenceLayout(Enum):
     ROWS = "sequences of one length behind each other"
     SEGMENTS = "any others: each block says where it begins and ends"
 
+    __hash__ = object.__hash__  # members are single objects, and every call looks its program up by one
+
 
 @dataclass(frozen=True, eq=False)
 class Reduction:
