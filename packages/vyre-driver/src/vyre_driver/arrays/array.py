@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import operator
-import weakref
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 
 import numpy as np
 
 from vyre_driver.arrays.arrow import arrow
-from vyre_driver.arrays.memory import ArrayMemory, constant_memory, is_on_host, result_memory
+from vyre_driver.arrays.memory import ArrayMemory, Holder, constant_memory, is_on_host, result_memory
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.delegate import innermost
@@ -49,9 +48,6 @@ _INSTEAD = {
 }
 NAMED_HOLDERS = 5
 """How many arrays the error of a full device names."""
-
-_live: weakref.WeakKeyDictionary[ArrayMemory, tuple[VyreBackend, DType, tuple[int, ...]]] = weakref.WeakKeyDictionary()
-"""What each memory was made for."""
 
 
 class DeviceArray(WithoutOperators, ResidentArray):
@@ -490,7 +486,7 @@ def allocate(backend: VyreBackend, dtype: DType, shape: tuple[int, ...], *, is_z
         memory = result_memory(backend, nbytes, is_zero=is_zero)
     except DeviceOutOfMemory as error:
         raise DeviceOutOfMemory(nbytes, fix=_holders(backend) or error.fix) from error
-    _live[memory] = backend, dtype, shape
+    memory.holders[id(memory)] = Holder(memory.resource.byte_len, backend, dtype, shape)
     return DeviceArray(backend, memory, dtype, shape)
 
 
@@ -513,8 +509,8 @@ def _run(move: ViewCopy, source: Resource, target: Resource, backend: VyreBacken
 def _holders(backend: VyreBackend) -> str:
     """What to close, the largest arrays first."""
     device = innermost(backend)
-    found = [(memory.resource.byte_len, *made) for memory, made in list(_live.items()) if innermost(made[0]) is device]
-    largest = sorted(found, key=lambda held: -held[0])[:NAMED_HOLDERS]
+    found = [held for held in list(ArrayMemory.holders.values()) if innermost(held.backend) is device]
+    largest = sorted(found, key=lambda held: -held.byte_len)[:NAMED_HOLDERS]
     shown = [f"{dtype}{list(shape)} of {size} bytes" for size, _, dtype, shape in largest]
     return f"close arrays that are not needed; the largest are {', '.join(shown)}" if shown else ""
 

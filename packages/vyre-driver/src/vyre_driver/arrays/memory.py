@@ -10,7 +10,7 @@ from __future__ import annotations
 import weakref
 from collections import defaultdict, deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.resources import Resource
 from vyre_driver.errors import DeviceOutOfMemory, StaleHandle, UnsupportedFeature
 from vyre_driver.plan.moves import fill_range, grid_of
+from vyre_foundation.dtype import DType
 from vyre_foundation.forks import ForkGuard
 
 if TYPE_CHECKING:
@@ -39,15 +40,30 @@ _on_host: weakref.WeakKeyDictionary[VyreBackend, bool] = weakref.WeakKeyDictiona
 _guard = ForkGuard()
 
 
-class ArrayMemory:
-    """The memory of an array and its views. `resource` is its handle."""
+class Holder(NamedTuple):
+    """An array, for the error of a device that is full."""
 
-    __slots__ = ("__weakref__", "_give_back", "resource")
+    byte_len: int
+    backend: VyreBackend
+    dtype: DType
+    shape: tuple[int, ...]
+
+
+class ArrayMemory:
+    """The memory of an array and its views. `resource` is its handle.
+
+    `holders` are the arrays that memory was made for, by its identity.
+    """
+
+    __slots__ = ("_give_back", "resource")
+
+    holders: ClassVar[dict[int, Holder]] = {}
 
     def __init__(self, resource: Resource, give_back: Callable[[Resource], None] | None = None) -> None:
         self.resource, self._give_back = resource, give_back
 
     def __del__(self) -> None:
+        self.holders.pop(id(self), None)
         if self._give_back is not None:
             self._give_back(self.resource)
 
