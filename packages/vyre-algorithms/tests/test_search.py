@@ -182,6 +182,18 @@ def test_numbers_beyond_the_bins_that_are_asked_for(dtype):
             va.bincount(-x, minlength=256, backend="cpu")
 
 
+@pytest.mark.parametrize("dtype", ["i1", "i2", "i4", "i8"])
+def test_indices_of_few_bits_count_from_the_end(dtype):
+    """As unsigned numbers of their bits, they would be indices of a long axis."""
+    x = data("f4", 70_000)
+    for indices in ([-1], [3, -128, 127], [0], [127]):
+        given = np.array(indices, dtype)
+        same(va.gather(x, given, backend="cpu"), x[indices])
+        same(va.take_along_axis(x, given, backend="cpu"), x[indices])
+    with pytest.raises(InvalidInput, match="got -2, expected integers from 0"):
+        va.repeat(x[:2], np.array([1, -2], dtype), backend="cpu")
+
+
 @pytest.mark.parametrize("dtype", TYPES)
 def test_gather(dtype):
     x = data(dtype, (50, 3))

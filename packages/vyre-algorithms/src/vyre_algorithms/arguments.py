@@ -152,7 +152,7 @@ def memory_order(array: Array) -> list[int]:
 
 def converted(array: Array, dtype: DType) -> Array:
     """The array in a type; floats beyond it are infinities, of which NumPy would warn."""
-    if array.dtype is dtype.numpy:
+    if array.dtype is dtype.numpy or array.dtype is dtype:
         return array
     if dtype.bits == 16 and type(array) is np.ndarray:
         with np.errstate(all="ignore"):
@@ -182,6 +182,8 @@ def axes_of(given: Axes, ndim: int) -> tuple[int, ...]:
     """The axes that a caller names, ascending; all of them for None."""
     if given is None:
         return tuple(range(ndim))
+    if type(given) is int:
+        return (axis_of(given, ndim),)
     named = tuple(given) if isinstance(given, Sequence) else (given,)
     axes = tuple(sorted(axis_of(axis, ndim) for axis in named))
     if len(set(axes)) != len(axes):
@@ -212,6 +214,13 @@ def count(given: object, name: str, most: int = MOST) -> int:
     if not 0 <= found <= most:
         raise InvalidInput(name, needed=f"0 … {most}", got=str(found), fix="pass a number in that range")
     return found
+
+
+def greatest_natural(array: HostArray) -> int:
+    """The greatest of integers, of which there are some, found by one look at each; 2**64 if one is negative."""
+    greatest = int(np.maximum.reduce(array.view(f"u{array.itemsize}"), None))
+    is_negative = array.dtype.kind == "i" and greatest >> (8 * array.itemsize - 1)
+    return 1 << 64 if is_negative else greatest
 
 
 def real(given: object, name: str) -> float:

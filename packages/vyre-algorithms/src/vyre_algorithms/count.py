@@ -17,6 +17,7 @@ from vyre_algorithms.arguments import (
     array_of,
     contiguous,
     count,
+    greatest_natural,
     known,
     of_kind,
     type_of,
@@ -113,8 +114,9 @@ def _known_numbers(array: Array, bins: int, backend: Backend) -> Array:
         if int(np.asarray(counts).sum()) == array.size:  # all elements are below `bins`
             return counts
     if array.size:
-        lowest, highest = _ends(array, backend)
+        lowest, highest = (0, greatest_natural(array)) if isinstance(array, np.ndarray) else _ends(array, backend)
         if highest > 1 << 28 or lowest < 0:
+            lowest, highest = _ends(array, backend)
             needed = f"elements from 0 to {1 << 28}"
             got = f"elements from {lowest} to {highest}"
             raise InvalidInput("x", needed=needed, got=got, fix="number the elements with unique_all")

@@ -16,6 +16,7 @@ from vyre_algorithms.arguments import (
     array_of,
     axis_of,
     flattened,
+    greatest_natural,
     of_kind,
     starts_of,
     type_of,
@@ -228,11 +229,10 @@ def places_of(indices: object, length: int, backend: Backend, *, is_from_end: bo
     of_kind(array, "iu", "integers", "indices")
     if not isinstance(array, np.ndarray):
         return _places_elsewhere(array, length, is_from_end, backend)
-    high = int(array.max()) if array.size else -1
-    low = int(array.min()) if array.size and array.dtype.kind == "i" else 0
-    if low < (-length if is_from_end else 0) or high >= length:
-        raise _out_of_bounds(length, str(high if high >= length else low))
-    if low < 0:
+    if array.size and greatest_natural(array) >= length:
+        low, high = int(array.min()), int(array.max())
+        if low < (-length if is_from_end else 0) or high >= length:
+            raise _out_of_bounds(length, str(high if high >= length else low))
         array = np.where(array < 0, array.astype(np.int64) + length, array)
     return np.asarray(array, np.uint32, order="C")
 

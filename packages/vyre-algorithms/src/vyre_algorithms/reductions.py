@@ -28,6 +28,7 @@ from vyre_algorithms.arguments import (
     count,
     delivered,
     flattened,
+    is_contiguous,
     memory_order,
     of_kind,
     target,
@@ -448,14 +449,13 @@ def _reduced(
     if len(axes) == array.ndim:
         found, shape = _of_whole(operation, array, result, backend, ddof), ()
     else:
-        shape = tuple(size for n, size in enumerate(whole) if n not in axes)
-        length, number = math.prod(array.shape[n] for n in axes), math.prod(shape)
+        shape = tuple([size for n, size in enumerate(whole) if n not in axes])
         if array.size:
             found = _along(operation, array, axes, result, backend, ddof)
-        elif length:  # there are no results
+        elif 0 not in [whole[n] for n in axes]:  # there are no results
             found = _of_no_elements(operation, array, result, 0)
         else:
-            found = _of_nothing(operation, array, result, number)
+            found = _of_nothing(operation, array, result, math.prod(shape))
     if keepdims:
         shape = tuple(1 if n in axes else size for n, size in enumerate(whole))
     return delivered(found.reshape(shape), out)
@@ -473,19 +473,31 @@ def _of_whole(operation: str, array: Array, result: DType, backend: Backend, ddo
 
 def _along(operation: str, array: Array, axes: tuple[int, ...], result: DType, backend: Backend, ddof: int) -> Array:
     """The results along some axes, which are read as they lie in memory if they follow each other there."""
+    if len(axes) == 1 and is_contiguous(array):
+        (axis,) = axes
+        inner = math.prod(array.shape[axis + 1 :])
+        if inner == 1 or inner >= SIDE_BY_SIDE or array.size <= FEW:
+            return _of_sequences(operation, flattened(array), array.shape[axis], inner, result, backend, ddof)
     before, after = _around(array, axes)
     length, inner = math.prod(array.shape[n] for n in axes), math.prod(array.shape[n] for n in after)
     if 1 < inner < SIDE_BY_SIDE and array.size > FEW:
         before, after, inner = sorted([*before, *after]), [], 1
     left, order = [*before, *after], [*before, *axes, *after]
     flat = flattened(array if order == sorted(order) else array.transpose(*order))
-    outer, states = array.size // (length * inner), list[Array]()
-    for kind, mean in _passes(operation, type_of(array), result, length, ddof):
-        states = reduce_axis(kind, [flat, *states], outer, length, inner, backend, mean)
-    found = _finished(operation, states, result)
+    found = _of_sequences(operation, flat, length, inner, result, backend, ddof)
     if left == sorted(left):
         return found
     return contiguous(found.reshape([array.shape[n] for n in left]).transpose(*map(left.index, sorted(left))))
+
+
+def _of_sequences(
+    operation: str, flat: Array, length: int, inner: int, result: DType, backend: Backend, ddof: int
+) -> Array:
+    """The results of sequences of `length` elements, of which `inner` lie side by side."""
+    outer, states = flat.size // (length * inner), list[Array]()
+    for kind, mean in _passes(operation, type_of(flat), result, length, ddof):
+        states = reduce_axis(kind, [flat, *states], outer, length, inner, backend, mean)
+    return _finished(operation, states, result)
 
 
 def _around(array: Array, axes: tuple[int, ...]) -> tuple[list[int], list[int]]:

@@ -114,6 +114,9 @@ def scan(
     if not array.size:
         return delivered(zeros_beside(array, array.shape, result), out)
     reduction = reduction_of(operation, type_of(array), result)
+    if array.ndim == 1:
+        (found,) = scan_rows(reduction, [flattened(array)], array.size, exclusive, backend)
+        return delivered(converted(found, result), out)
     length, inner = array.shape[which], math.prod(array.shape[which + 1 :])
     if length <= RUN and inner >= SIDE_BY_SIDE:
         (found,) = _scan_short(reduction, [flattened(array)], length, inner, exclusive, backend)

@@ -132,7 +132,7 @@ def reduce_blocks(
     The states of two sequences behind each other are those of the whole, if the first is whole blocks. Of one block,
     with `mean`, what that makes of its state.
     """
-    given = dict(zip(reduction.names, arrays, strict=True))
+    given = dict(zip(reduction.names, arrays, strict=False))
     blocks, quotient = -(-arrays[0].size // BLOCK), None
     if mean is not None and blocks == 1:
         quotient, given["number"] = mean
