@@ -273,7 +273,8 @@ def by_digits(
             varying = differing
     if order is KeyOrder.SIGNED:
         varying &= _significant_bits(array)
-    sample = Distribution.of(keys, varying)
+    if varying != sample.varying:
+        sample = Distribution.of(keys, varying)
     if select_sort_backend(sample, has_buckets=length == array.size and not is_wide) is SortBackend.BUCKETS:
         found = by_buckets(keys, shape, varying, backend)
         if found is not None:
