@@ -610,6 +610,16 @@ def test_zeros_are_zeros_in_memory_that_was_used_before(backend: vy.VyreBackend)
             used[...] = 7
 
 
+def test_nothing_runs_for_an_array_that_a_caller_is_going_to_write() -> None:
+    backend = vy.backend_for("cpu")
+    before = backend.backend_metric_snapshot()["dispatches"]
+    made = vy.empty((3, 5), vy.f64, backend=backend)
+    assert backend.backend_metric_snapshot()["dispatches"] == before
+    assert (made.shape, made.dtype) == ((3, 5), vy.f64)
+    made[...] = 2.5
+    assert made.tolist() == [[2.5] * 5] * 3
+
+
 def test_memory_of_a_device_that_was_opened_again_is_not_used() -> None:
     backend = acquire("cpu")
     for _ in range(2):

@@ -115,7 +115,7 @@ def empty(shape: int | Sequence[int], dtype: type, *, backend: str | VyreBackend
 def empty(
     shape: int | Sequence[int], dtype: Any, *, backend: str | VyreBackend | None = None
 ) -> DeviceArray | StructArray:
-    """Make an array whose contents a caller is going to write. Today they are zeros, which callers cannot rely on.
+    """Make an array whose contents a caller is going to write. Until then they are unspecified.
 
     Args:
         shape: As for `vyre.zeros`.
@@ -131,9 +131,9 @@ def empty(
     """
     structure = structured(dtype)
     if structure is None:
-        return make.zeros(backend_for(backend), shape, dtype)
+        return make.empty(backend_for(backend), shape, dtype)
     layout, lengths = layout_of(structure), tuple(shape) if isinstance(shape, Sequence) else (shape,)
-    return StructArray(make.zeros(backend_for(backend), (*lengths, layout.count), layout.unit), structure)
+    return StructArray(make.empty(backend_for(backend), (*lengths, layout.count), layout.unit), structure)
 
 
 def _backend(given: object, backend: str | VyreBackend | None) -> VyreBackend:

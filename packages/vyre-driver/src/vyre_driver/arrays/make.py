@@ -28,6 +28,12 @@ def zeros(backend: VyreBackend, shape: int | Sequence[int], dtype: DTypeLike) ->
     return allocate(backend, dtype_of(dtype), lengths_of(shape if isinstance(shape, Sequence) else (shape,)))
 
 
+def empty(backend: VyreBackend, shape: int | Sequence[int], dtype: DTypeLike) -> DeviceArray:
+    """Make an array of unspecified elements in the memory of `backend`, without a dispatch that clears it."""
+    lengths = lengths_of(shape if isinstance(shape, Sequence) else (shape,))
+    return allocate(backend, dtype_of(dtype), lengths, is_zero=False)
+
+
 def array(backend: VyreBackend, given: object, dtype: DTypeLike | None = None) -> DeviceArray:
     """Copy `given` to new memory of `backend`: one upload from the host, none from an array of the same backend."""
     if isinstance(given, DeviceArray):
