@@ -88,9 +88,15 @@ def specs(queries: Iterable[Query] = (ALL,), size: Size = Size.CI) -> list[Spec]
     return [spec for spec in found if spec is not None]
 
 
+def _corpus() -> Iterator[Spec]:
+    """All cases. Those of calls are listed anew, because dialects come and go."""
+    for name, group in GROUPS.items():
+        yield from group() if name == "calls" else _kept(name)
+
+
 @cache
-def _corpus() -> tuple[Spec, ...]:
-    return tuple(spec for group in GROUPS.values() for spec in group())
+def _kept(group: str) -> tuple[Spec, ...]:
+    return tuple(GROUPS[group]())
 
 
 def _chosen(spec: Spec, queries: tuple[Query, ...], size: Size) -> Spec | None:
