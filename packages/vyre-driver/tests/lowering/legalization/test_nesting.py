@@ -123,8 +123,8 @@ def test_work_and_code_grow_with_the_depth_and_not_with_its_power(target: Target
     half, whole = (nested(depth, level).validate() for depth in (10, 20))
     lowered_for(target, nested(2, level).validate())  # what is made once is made by now
     calls, stmts = work(lambda: lowered_for(target, half), 10_000_000)
-    # Kernels between grid barriers, and bounds of sums and of loops with steps, read the counters of all enclosing loops;
-    # unrolling visits what it has copied. Of ten loops with steps one region has all claims, of twenty several do.
+    # Kernels between grid barriers, and bounds of sums and of loops with steps, read the counters of all enclosing
+    # loops; unrolling visits what it has copied. Of ten loops with steps one region has all claims, of twenty several.
     factor = {"literal grid barriers": 3.2, "literal": 2.8, "sums": 2.8, "steps": 3.2}.get(level, 2.6)
     _, stmts_of_twice = work(lambda: lowered_for(target, whole), int(factor * calls))
     assert stmts_of_twice < 5 * stmts
