@@ -241,6 +241,26 @@ def test_results_of_launches_over_axes_are_covered_by_their_lengths(shape: tuple
     assert not image(without_a_border, shape)
 
 
+def of_many_axes(rows: int, *, is_shuffled: bool) -> bool:
+    """Whether a result of 3 · 5 · 4 · 7 · 9 elements is covered by a launch over its axes, one of which has `rows`."""
+    axes, lengths = ("b", "n", 4, "h", "w"), (3, 5, rows, 9)
+    with program("many", workgroup_size=(8, 8, 4), shape=axes) as p:
+        x, out = p.read("x", u32, shape=axes), p.write("out", u32, shape=axes)
+        b, n, c, i, j = p.index()
+        out[(n, b, c, i, j) if is_shuffled else (b, n, c, i, j)] = x[b, n, c, i, j] + c
+    built = p.build()
+    sizes = {"x": 4 * 3 * 5 * 4 * 7 * 9, LAUNCH_SHAPE: 16}
+    config = DispatchConfig(grid_override=(2, 1, 15))
+    plan = plan_launch(built, [sizes[buffer.name] for buffer in built.inputs], config, axes=lengths)
+    return written_everywhere(plan) == {"out"}
+
+
+def test_results_of_more_than_three_axes_are_covered() -> None:
+    assert of_many_axes(7, is_shuffled=False)
+    assert not of_many_axes(6, is_shuffled=False)
+    assert not of_many_axes(7, is_shuffled=True)
+
+
 @pytest.mark.parametrize("shape", [(5, 10), (6, 9), (1, 1), (0, 10), ()])
 def test_shorter_axes_do_not_cover(shape: tuple[int, ...]) -> None:
     assert not image(at_each, shape)
@@ -289,7 +309,8 @@ class Written:
 
     def program(self, *, keeps: bool) -> Program:
         """The program; with an output that keeps what was there, where nothing is stored."""
-        with program("written", self.counts.get("local", 1)) as p:
+        parts = self.counts.get("rest", 1) * self.counts.get("quotient", 1)
+        with program("written", self.counts.get("local", parts)) as p:
             x = p.read("x", u32, 4)
             out = p.read_write("out", u32) if keeps else p.write("out", u32, self.length)
             if self.arms == "none":
@@ -302,7 +323,8 @@ class Written:
         return p.build()
 
     def _stores(self, p: ProgramBuilder, out: Array, fewer: int) -> None:
-        ids = {"group": p.workgroup_id(0), "local": p.local_id(0)}
+        local, rest = p.local_id(0), self.counts.get("rest", 1)
+        ids = {"group": p.workgroup_id(0), "local": local, "rest": local % rest, "quotient": local // rest}
         index = p.let(ids["group"] * 0 + self.offset)
         unrolled = [(count - fewer, stride) for what, count, stride in self.digits if what == "unrolled"] or [(1, 0)]
         with ExitStack() as stack:
@@ -320,6 +342,9 @@ class Written:
                 if self.guard == "if":
                     with p.if_(at < self.below):
                         out[at] = 7
+                elif self.guard == "quotient":
+                    with p.if_(at // 3 < self.below):
+                        out[at] = 7
                 else:
                     out[at] = 7
 
@@ -329,6 +354,8 @@ def drawn(draw: st.DrawFn) -> Written:
     kinds = draw(st.permutations(draw(st.sampled_from([
         ("group", "local"), ("group", "local", "loop"), ("group", "local", "loop", "unrolled"), ("local", "loop"),
         ("group", "loop", "loop"), ("group", "unrolled"), ("group", "local", "unrolled"),
+        ("rest", "quotient"), ("rest", "quotient", "group"), ("rest", "group"), ("local", "rest"), ("quotient", "loop"),
+        ("rest", "quotient", "local"),
     ]))))  # fmt: skip
     reach, digits = 1, []
     for kind in kinds:
@@ -340,8 +367,8 @@ def drawn(draw: st.DrawFn) -> Written:
         digits=tuple(digits),
         offset=draw(st.sampled_from([0, 0, 0, 0, 1])),
         length=length,
-        guard=draw(st.sampled_from(["none", "if", "bound"])),
-        below=length + draw(st.sampled_from([0, 0, 0, -1, 1])),
+        guard=draw(st.sampled_from(["none", "if", "bound", "quotient"])),
+        below=draw(st.sampled_from([length, length, length, length - 1, length + 1, length // 3])),
         arms=draw(st.sampled_from(["none", "none", "equal", "unequal"])),
     )
 
@@ -364,6 +391,7 @@ def test_most_that_cover_are_found() -> None:
         (("unrolled", 2, 1), ("loop", 3, 2), ("local", 4, 6), ("group", 3, 24)),
         (("local", 4, 1), ("loop", 3, 4), ("group", 3, 12)),
         (("group", 3, 1), ("loop", 2, 3), ("loop", 5, 6)),
+        (("rest", 3, 1), ("quotient", 4, 3), ("group", 3, 12)),
     ]:
         length = digits[-1][1] * digits[-1][2] - 1
         for guard in ("none", "if", "bound"):

@@ -12,6 +12,11 @@ reach all numbers from 0 on as long as no stride is greater than the number that
 Where nothing asks for numbers of the workgroup or in it, the number of an invocation in the grid is one digit. Lengths
 of axes that the launch passes are numbers.
 
+A quotient is a number that is no digit. The rest is what is divided less a multiple of the quotient, so that the two
+give a digit again where they are put together, as they are in the place of an element of four axes::
+
+    z / 3 * 3 + z % 3  =  q * 3 + (z - q * 3)  =  z          and          z / 3 < n  where  z < n * 3
+
 Conditions on the way to a store make the intervals of digits shorter, or fail only where the index is beyond the end.
 Stores under any other condition count if the other arm has the same ones.
 """
@@ -24,7 +29,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from vyre_driver.plan.launch import LaunchPlan
-from vyre_foundation.dtype import bool_
+from vyre_foundation.dtype import bool_, u64
 from vyre_foundation.ir.buffer import Buffer, Memory
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Id, IdKind, Length, Literal, Load, Local
 from vyre_foundation.ir.shapes import LAUNCH_SHAPE
@@ -119,6 +124,8 @@ class StoreWalk:
         self._lets: dict[str, Expr] = {}
         self._widest = _ids(plan)
         self._sums: dict[Expr, Polynomial | None] = {}
+        self._quotients: dict[Expr, tuple[Polynomial, int]] = {}
+        """What stands for a quotient in sums: what is divided, and by what."""
         ids = plan.program.code.of(Id)
         self._divided = {i.axis for i in ids if i.kind in (IdKind.WORKGROUP_ID, IdKind.LOCAL_ID)}
         """The axes on which the program asks for numbers of the workgroup, or in it."""
@@ -154,7 +161,7 @@ class StoreWalk:
     def _store(self, buffer: Buffer, index: Expr, digits: Digits, limits: tuple[Polynomial, ...]) -> Iterator[_Stores]:
         """A store, if all that keeps it from being made is that its index is beyond the end."""
         form = self._sum(index)
-        if form is None:
+        if form is None or not self._is_of_digits(form):
             return
         beyond = Polynomial(form.const - self._plan.lengths[buffer.name], form.terms)
         digits = _narrowed(digits, [beyond])
@@ -175,6 +182,8 @@ class StoreWalk:
             return
         counter = Local(loop.name, loop.start.dtype)
         lengths = [stop.plus(start, -1) for stop in stops if stop is not None]
+        if not all(map(self._is_of_digits, (start, *lengths))):
+            return
         count = min(-(-_bounds(length, digits).high // loop.step) for length in lengths)
         digit = Polynomial(0, {(counter,): loop.step})
         self._widest[counter] = Interval(0, count - 1)
@@ -206,7 +215,24 @@ class StoreWalk:
         if first is None or second is None:
             return None
         difference = first.plus(second, -1)
-        return tuple(Polynomial(const, {}).plus(difference, factor) for factor, const in less)
+        found = [self._without_quotients(Polynomial(const, {}).plus(difference, factor)) for factor, const in less]
+        return None if None in found else tuple(limit for limits in found if limits is not None for limit in limits)
+
+    def _without_quotients(self, limit: Polynomial) -> tuple[Polynomial, ...] | None:
+        """A sum of digits that is negative exactly where `limit` is; none if it always is; None if there is none."""
+        latest = self._latest(limit)
+        if latest is None:
+            return (limit,)
+        if self._interval(limit).high < 0:
+            return ()
+        (x, divisor), factor = self._quotients[latest], limit.terms[latest,]
+        rest = limit.plus(Polynomial(0, {(latest,): 1}), -factor)
+        if rest.terms:
+            return None
+        if factor > 0:  # the quotient is below a number
+            return self._without_quotients(x.plus(Polynomial(rest.const // factor * divisor, {})))
+        least = rest.const // -factor + 1
+        return self._without_quotients(Polynomial(least * divisor - 1, {}).plus(x, -1))
 
     # ── sums of digits ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -220,7 +246,7 @@ class StoreWalk:
                 return (self._lets[name],)
             case Cast(dtype, value) if dtype.is_integer and value.dtype.is_integer:
                 return (value,)
-            case Apply(op, args) if op.id in _SUMS and node.dtype.is_integer:
+            case Apply(op, args) if op.id in (*_SUMS, *_DIVISIONS) and node.dtype.is_integer:
                 return args
         return ()
 
@@ -242,14 +268,49 @@ class StoreWalk:
                 return Polynomial(0, {(node,): 1})
             case Local() | Cast(), [Polynomial() as value]:
                 return self._exact(node, value)
+            case Apply(op), [Polynomial() as x, Polynomial() as y] if op.id in _DIVISIONS:
+                is_known = not y.terms and (op.id != "shr" or y.const < node.dtype.bits)
+                return self._divided_by(x, _DIVISIONS[op.id](y.const), op.id in _RESTS) if is_known else None
             case Apply(op), [Polynomial() as x, Polynomial() as y]:
                 return self._exact(node, _SUMS[op.id](x, y))
         return None
 
+    def _divided_by(self, x: Polynomial, divisor: int, is_rest: bool) -> Polynomial | None:
+        """The quotient or the rest of a division of what is not negative."""
+        bounds = self._interval(x)
+        if divisor < 1 or bounds.low < 0:
+            return None
+        known = (quotient for quotient, division in self._quotients.items() if division == (x, divisor))
+        quotient = next(known, None) or Local(f"quotient {len(self._quotients)}", u64)
+        self._quotients[quotient] = x, divisor
+        self._widest[quotient] = Interval(0, bounds.high // divisor)
+        whole = Polynomial(0, {(quotient,): 1})
+        return x.plus(whole, -divisor) if is_rest else whole
+
+    def _interval(self, form: Polynomial) -> Interval:
+        """What a sum comes to: the multiple of a quotient in it may be that of the rest, which is below the divisor."""
+        found, latest = _bounds(form, self._widest), self._latest(form)
+        if latest is None:
+            return found
+        (x, divisor), factor = self._quotients[latest], form.terms[latest,]
+        times = -factor // divisor
+        if factor % divisor:
+            return found
+        low, high = self._interval(form.plus(Polynomial(0, {(latest,): 1}), -factor).plus(x, -times))
+        least, most = sorted((0, times * (divisor - 1)))
+        return Interval(max(found.low, low + least), min(found.high, high + most))
+
+    def _latest(self, form: Polynomial) -> Expr | None:
+        """The quotient in a sum that was found last, so that no other one is a quotient of it."""
+        return next((quotient for quotient in reversed(self._quotients) if (quotient,) in form.terms), None)
+
+    def _is_of_digits(self, form: Polynomial) -> bool:
+        return self._latest(form) is None
+
     def _exact(self, node: Expr, form: Polynomial | None) -> Polynomial | None:
         if form is None:
             return None
-        bounds = _bounds(form, self._widest)
+        bounds = self._interval(form)
         return form if node.dtype.lowest <= bounds.low and bounds.high <= node.dtype.highest else None
 
 
@@ -266,6 +327,14 @@ _SUMS: dict[str, Callable[[Polynomial, Polynomial], Polynomial | None]] = {
     "mul": _product,
     "shl": lambda x, y: None if y.terms or not 0 <= y.const < 64 else _product(x, Polynomial(1 << y.const, {})),
 }
+_DIVISIONS: dict[str, Callable[[int], int]] = {
+    "div": lambda y: y,
+    "rem": lambda y: y,
+    "shr": lambda y: 1 << y if y >= 0 else 0,
+    "and": lambda y: y + 1 if y >= 0 and not y & (y + 1) else 0,
+}
+"""Divisions, and by what they are for a second operand; by 0 where it is none."""
+_RESTS = ("rem", "and")
 _LESS, _LESS_EQUAL, _GREATER, _GREATER_EQUAL = (1, 0), (1, -1), (-1, 0), (-1, -1)
 """A factor and a constant: what makes a difference negative where it is less than 0, at most 0, greater, at least 0."""
 _COMPARISONS = {
