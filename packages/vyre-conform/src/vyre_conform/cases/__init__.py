@@ -91,11 +91,11 @@ def specs(queries: Iterable[Query] = (ALL,), size: Size = Size.CI) -> list[Spec]
 def _corpus() -> Iterator[Spec]:
     """All cases. Those of calls are listed anew, because dialects come and go."""
     for name, group in GROUPS.items():
-        yield from group() if name == "calls" else _kept(name)
+        yield from group() if name == "calls" else _cached(name)
 
 
 @cache
-def _kept(group: str) -> tuple[Spec, ...]:
+def _cached(group: str) -> tuple[Spec, ...]:
     return tuple(GROUPS[group]())
 
 

@@ -965,9 +965,9 @@ def program(
         name: Any text.
         workgroup_size: Invocations per workgroup on (x, y, z), on fewer axes, or on x alone (V010, V011).
         subgroup_size: A power of two in 1 … 64 that divides them, for programs with collectives.
-        shape: The shape of the launch, as that of a buffer: the last axis is x of the grid, the one before it y, and all
-            others together are z. By default the shape of the first output, if that has at most three axes; without one
-            the lengths of the outputs say how many invocations there are.
+        shape: The shape of the launch, as that of a buffer: the last axis is x of the grid, the one before it y, and
+            all others together are z. By default the shape of the first output, if that has at most three axes; without
+            one the lengths of the outputs say how many invocations there are.
 
     Returns:
         The builder.
