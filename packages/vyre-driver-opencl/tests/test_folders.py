@@ -26,7 +26,7 @@ assert bytes(acquire("opencl").dispatch(p.build(), [given])[0]) == (given ^ 5).t
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """A file, below which nobody, not even root, makes a folder."""
+    """A file: no user, root included, can create a folder below it."""
     made = tmp_path / "file"
     made.touch()
     return made

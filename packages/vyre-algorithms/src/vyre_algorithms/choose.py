@@ -70,7 +70,8 @@ BATCHES = 4
 SPARSE = 8
 """Elements for each chosen one from which a branch is predicted well."""
 OUTPUT_PARTS = 16
-"""Lengths of outputs, beside those of all elements: launches clear outputs, but have to be prepared for each length."""
+"""The length of an output is a multiple of all elements divided by this number: a launch clears its output, so a short
+one takes less time, and each new length has to be prepared."""
 LOOK = 32
 """Elements among which a worker looks for any chosen one, before it looks at each."""
 PREDICATE = "lambda v: v > 0"

@@ -37,7 +37,7 @@ GROUP = 64
 SAMPLE = (32, 256)
 """Elements for each one of the sample by which `top_k` finds candidates: at least, and at most."""
 SAMPLED = 512
-"""Elements of that sample, if so many are allowed."""
+"""The number of elements of that sample, as far as these distances allow."""
 
 
 def searchsorted(x: object, values: object, /, side: str = "left", *, backend: Backend = None) -> Array:
@@ -165,7 +165,7 @@ def sample_step(size: int) -> int:
 
 
 def _not_below(sources: Sequence[Elements], index: Value) -> Value:
-    """Of floats all are so that a total order has there, and both zeros and NaNs, too."""
+    """Whether an element may be among the greatest: of floats also each zero beside another zero, and each NaN."""
     return not_(lt(sources[0][index], sources[1][0]))
 
 

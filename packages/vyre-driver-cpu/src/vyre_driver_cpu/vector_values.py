@@ -409,7 +409,7 @@ class VectorValues(OperandValues):
         return self._out.value(f"call {t} {name}({places}, {every}, {t} zeroinitializer)")
 
     def _one_by_one(self, node: Load, pointers: str) -> str:
-        """As many plain loads, which take less time than a gather."""
+        """A plain load for each lane: together they take less time than a gather."""
         vector, element, width = "poison", TYPES[node.dtype], self.lanes.width
         for lane in range(width):
             pointer = self._out.value(f"extractelement <{width} x ptr> {pointers}, i64 {lane}")

@@ -219,7 +219,7 @@ class StoreWalk:
         return None if None in found else tuple(limit for limits in found if limits is not None for limit in limits)
 
     def _without_quotients(self, limit: Polynomial) -> tuple[Polynomial, ...] | None:
-        """A sum of digits that is negative exactly where `limit` is; none if it always is; None if there is none."""
+        """Sums of digits that are negative exactly where `limit` is; () if it always is; None if none is known."""
         latest = self._latest(limit)
         if latest is None:
             return (limit,)
@@ -288,20 +288,20 @@ class StoreWalk:
         return x.plus(whole, -divisor) if is_rest else whole
 
     def _interval(self, form: Polynomial) -> Interval:
-        """What a sum comes to: the multiple of a quotient in it may be that of the rest, which is below the divisor."""
+        """Bounds of a sum, with those of the rests of divisions in it, which are below their divisors."""
         found, latest = _bounds(form, self._widest), self._latest(form)
         if latest is None:
             return found
         (x, divisor), factor = self._quotients[latest], form.terms[latest,]
-        times = -factor // divisor
         if factor % divisor:
             return found
+        times = -factor // divisor
         low, high = self._interval(form.plus(Polynomial(0, {(latest,): 1}), -factor).plus(x, -times))
         least, most = sorted((0, times * (divisor - 1)))
         return Interval(max(found.low, low + least), min(found.high, high + most))
 
     def _latest(self, form: Polynomial) -> Expr | None:
-        """The quotient in a sum that was found last, so that no other one is a quotient of it."""
+        """The quotient in a sum that was found last: no other quotient of the sum is made of it."""
         return next((quotient for quotient in reversed(self._quotients) if (quotient,) in form.terms), None)
 
     def _is_of_digits(self, form: Polynomial) -> bool:

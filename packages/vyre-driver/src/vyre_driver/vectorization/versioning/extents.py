@@ -221,7 +221,7 @@ class Extents:
         a, b = self.exact(x), self.exact(y)
         if a is None or b is None or b.low != b.high or not b.low.is_natural:
             return None
-        low, high = (_each(end, lambda x: Apply(OPS["div"], x, b.low.spelled()), 0) for end in a[:2])
+        low, high = (_applied(end, lambda x: Apply(OPS["div"], x, b.low.spelled()), 0) for end in a[:2])
         return _extent(low, high, a, b, more=[at_least(a.low, 0), at_least(b.low, 1)])
 
     def _rem(self, x: Expr, y: Expr) -> Extent | None:
@@ -235,7 +235,7 @@ class Extents:
         if a is None or not isinstance(y, Literal):
             return None
         count = int(y.value) % y.dtype.bits
-        low, high = (_each(end, lambda x: Apply(OPS["shr"], x, literal(u64, count)), count) for end in a[:2])
+        low, high = (_applied(end, lambda x: Apply(OPS["shr"], x, literal(u64, count)), count) for end in a[:2])
         return _extent(low, high, a, more=[at_least(a.low, 0)])
 
     def _and(self, x: Expr, y: Expr) -> Extent | None:
@@ -286,8 +286,8 @@ def _fitting(dtype: DType, extent: Extent) -> Extent | None:
     return _extent(extent.low, extent.high, extent, more=claims)
 
 
-def _each(bound: Bound, compute: Callable[[Expr], Expr], count: int) -> Bound | None:
-    """What is computed of a bound that is not negative, and is by `count` bits shorter."""
+def _applied(bound: Bound, compute: Callable[[Expr], Expr], count: int) -> Bound | None:
+    """A function of a bound that is not negative; the result has at least `count` bits fewer."""
     value = natural(bound)
     return None if value is None else at_most(compute(value.spelled()), value.high >> count)
 

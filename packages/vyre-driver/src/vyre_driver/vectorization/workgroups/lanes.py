@@ -126,7 +126,7 @@ def _numbers(limits: Iterable[Limit]) -> dict[tuple[int, IdKind], Literal]:
     """The least number that is a limit, for each axis and kind that have one."""
     least: dict[tuple[int, IdKind], Literal] = {}
     for axis, kind, limit in limits:
-        if isinstance(limit, Literal) and not (least.get((axis, kind), limit).bits < limit.bits):
+        if isinstance(limit, Literal) and limit.bits <= least.get((axis, kind), limit).bits:
             least[axis, kind] = limit
     return least
 
