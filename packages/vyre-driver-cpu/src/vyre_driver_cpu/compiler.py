@@ -213,7 +213,14 @@ class LoadedCode:
 
     def locked_function(self, name: str, *types: type, result: type | None = None) -> Callable[..., Any]:
         """The same; calls keep the lock, and raise the error that a function of the interpreter has set."""
-        return ctypes.PYFUNCTYPE(result, *types)(self.addresses[name])
+        made: Callable[..., Any] = _locked_type(result, *types)(self.addresses[name])
+        return made
+
+
+@cache
+def _locked_type(result: type | None, *types: type) -> type[Any]:
+    """The type of functions that keep the lock, of which ``ctypes`` makes another class at each call."""
+    return ctypes.PYFUNCTYPE(result, *types)
 
 
 _number = count()

@@ -514,12 +514,12 @@ class LaunchCache:
         """Keep the cache within its limits: drop the launches that were used least recently.
 
         Of what there is too much, launches or bytes, an eighth is dropped at once, but the newest launch only if it is
-        too large alone. The bytes of all launches are counted again after each eighth that is added, because idle
-        launches change them.
+        too large alone. The bytes of all launches are counted again when half of them are new since the last time,
+        because idle launches change them.
         """
         self._added, self._bytes = self._added + 1, self._bytes + newest.bytes_held
         count = len(self.entries)
-        if self._added * 8 < count <= MAX_LAUNCHES and self._bytes <= MAX_CACHED_BYTES:
+        if self._added * 2 < count <= MAX_LAUNCHES and self._bytes <= MAX_CACHED_BYTES:
             return
         self._added, self._bytes = 0, sum(cached.bytes_held for cached in self.entries.values())
         if count <= MAX_LAUNCHES and self._bytes <= MAX_CACHED_BYTES:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Flag, auto
+from functools import lru_cache
 
 from blake3 import blake3
 
@@ -60,6 +61,7 @@ class PipelineFeatureFlags(Flag):
     PERSISTENT_THREAD = auto()
 
     @classmethod
+    @lru_cache(maxsize=16)
     def of(cls, profile: DeviceProfile) -> PipelineFeatureFlags:
         """What a device reports. Every port passes element counts by value."""
         reported = {

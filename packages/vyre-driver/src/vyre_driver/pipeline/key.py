@@ -19,7 +19,6 @@ from vyre_driver.registry.versions import package_version
 from vyre_foundation.dialects import installed_dialects, registration
 from vyre_foundation.ir.expr import Call
 from vyre_foundation.ir.program import Program
-from vyre_foundation.ir.walk import program_expressions
 from vyre_foundation.validate.calls import reached
 
 if TYPE_CHECKING:
@@ -89,6 +88,7 @@ class PipelineCacheIdentity:
             queue=profile.queues[queue].name if profile.queues else "",
         )
 
+    @lru_cache(maxsize=256)  # noqa: B019 - few strings, and each launch of another length asks for the same
     def key(self) -> PipelineCacheKey:
         """The digest over all components, each with its name and length, so that no two can run together."""
         hasher = blake3(b"vyre pipeline key")
@@ -118,7 +118,7 @@ class PipelineCacheIdentity:
 
 def called_dialects(program: Program) -> tuple[str, ...]:
     """Each dialect whose ops a valid program calls, also inside of compositions: version, manifest, edited sources."""
-    calls = {node for node in program_expressions(program) if isinstance(node, Call)}
+    calls = program.code.of(Call)
     if not calls:
         return ()
     called = {op.partition(".")[0] for node in calls for op in reached(node)}

@@ -9,7 +9,7 @@ that it has measured.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from vyre_driver.plan.launch import LaunchPlan
@@ -95,19 +95,31 @@ class Weights:
 
 def estimate(plan: LaunchPlan) -> Cost:
     """The work of one dispatch of `plan`."""
-    count = _Count(plan, UNITS, LONGEST)
-    times = plan.num_workgroups * plan.program.workgroup_volume * plan.repeats
-    units, longest = count.body(plan.program.body)
-    return Cost(units * times, plan.num_workgroups, count.is_certain, longest * times)
+    launch = _Launch(plan)
+    units, longest = launch.total(plan.program.memoised(_units))
+    times = _invocations(plan)
+    return Cost(units * times, plan.num_workgroups, launch.is_certain, longest * times)
 
 
 def work(plan: LaunchPlan) -> WorkCount:
     """The operations and bytes of one dispatch of `plan`."""
-    count = _Count(plan, OPERATIONS, ACCESSED)
-    times = plan.num_workgroups * plan.program.workgroup_volume * plan.repeats
-    operations, accessed = (total * times for total in count.body(plan.program.body))
+    launch, times = _Launch(plan), _invocations(plan)
+    operations, accessed = (total * times for total in launch.total(plan.program.memoised(_operations)))
     moved = min(accessed, float(_touched_bytes(plan) * plan.repeats))
-    return WorkCount(operations, accessed, moved, count.is_certain)
+    return WorkCount(operations, accessed, moved, launch.is_certain)
+
+
+def _invocations(plan: LaunchPlan) -> int:
+    """Those of all repeats."""
+    return plan.num_workgroups * plan.program.workgroup_volume * plan.repeats
+
+
+def _units(program: Program) -> _Counted:
+    return _Counter(program, UNITS, LONGEST).body(program.body)
+
+
+def _operations(program: Program) -> _Counted:
+    return _Counter(program, OPERATIONS, ACCESSED).body(program.body)
 
 
 def _touched_bytes(plan: LaunchPlan) -> int:
@@ -122,61 +134,112 @@ def _touched_bytes(plan: LaunchPlan) -> int:
     return sum(plan.byte_length(b.name) for buffers in (read, written) for b in buffers if b.memory.is_bound)
 
 
-class _Count:
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """A body: `totals` of what is the same in each launch, and what bounds loops, loops, and conditions around them."""
+
+    totals: Sequence[float]
+    parts: Sequence[Let | _Loop | _Arms]
+
+
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    stmt: For
+    body: _Counted
+    overhead: Sequence[float]
+    """What an iteration costs beside its body."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Arms:
+    then: _Counted
+    orelse: _Counted
+
+
+class _Counter:
     """Adds up one program, by each of some weights.
 
     An expression costs where it is first evaluated, and again in a sibling block.
     """
 
-    def __init__(self, plan: LaunchPlan, *weights: Weights) -> None:
+    def __init__(self, program: Program, *weights: Weights) -> None:
         self._weights = weights
-        self._ranges = LaunchRanges(plan)
-        self._bounding = _bounding(plan.program)
+        self._bounding = _bounding(program)
         self._evaluated: set[Expr] = set()
-        self._lets: dict[str, Expr] = {}
-        self.is_certain = True
 
-    def body(self, body: Body) -> list[float]:
+    def body(self, body: Body) -> _Counted:
         evaluated: list[Expr] = []
         totals = [0.0] * len(self._weights)
+        parts: list[Let | _Loop | _Arms] = []
         for stmt in body:
             nodes = postorder(expressions(stmt), self._evaluated)
             evaluated += nodes
-            for n, (weights, own) in enumerate(zip(self._weights, self._of_statement(stmt), strict=True)):
-                totals[n] += own + sum(map(weights.expression, nodes))
+            own = self._of_statement(stmt)
+            parts += own.parts
+            for n, weights in enumerate(self._weights):
+                totals[n] += own.totals[n] + sum(map(weights.expression, nodes))
         self._evaluated.difference_update(evaluated)
-        return totals
+        return _Counted(totals, parts)
 
-    def _of_statement(self, stmt: Stmt) -> list[float]:
+    def _of_statement(self, stmt: Stmt) -> _Counted:
         match stmt:
             case Let(name, value) if name in self._bounding and value.dtype.is_integer:
-                self._lets[name] = value
-                self._ranges.learn(name, self._ranges.of(value))
+                return _Counted(self._each(lambda weights: 0.0), [stmt])
             case Store(buffer):
-                return [weights.access(buffer) for weights in self._weights]
+                return _Counted(self._each(lambda weights: weights.access(buffer)), ())
             case Atomic(buffer=buffer):
                 is_shared = buffer.memory is Memory.STORAGE
-                return [weights.atomic(buffer) if is_shared else weights.access(buffer) for weights in self._weights]
+                return _Counted(self._each(lambda w: w.atomic(buffer) if is_shared else w.access(buffer)), ())
             case Subgroup():
-                return [weights.subgroup for weights in self._weights]
+                return _Counted(self._each(lambda weights: weights.subgroup), ())
             case Barrier():
-                return [weights.barrier for weights in self._weights]
+                return _Counted(self._each(lambda weights: weights.barrier), ())
             case If(_, then, orelse):
-                return list(map(max, self.body(then), self.body(orelse)))
+                arms = _Arms(self.body(then), self.body(orelse))
+                if arms.then.parts or arms.orelse.parts:
+                    return _Counted(self._each(lambda weights: 0.0), [arms])
+                return _Counted(list(map(max, arms.then.totals, arms.orelse.totals)), ())
             case Region(_, body):
                 return self.body(body)
             case For():
-                return self._of_loop(stmt)
-        return [0.0] * len(self._weights)
+                loop = _Loop(stmt, self.body(stmt.body), self._each(lambda weights: weights.round))
+                return _Counted(self._each(lambda weights: 0.0), [loop])
+        return _Counted(self._each(lambda weights: 0.0), ())
 
-    def _of_loop(self, loop: For) -> list[float]:
+    def _each(self, number: Callable[[Weights], float]) -> list[float]:
+        return [number(weights) for weights in self._weights]
+
+
+class _Launch:
+    """Adds up loops by how often they run in one launch."""
+
+    def __init__(self, plan: LaunchPlan) -> None:
+        self._ranges = LaunchRanges(plan)
+        self._lets: dict[str, Expr] = {}
+        self.is_certain = True
+
+    def total(self, counted: _Counted) -> list[float]:
+        totals = list(counted.totals)
+        for part in counted.parts:
+            match part:
+                case Let(name, value):
+                    self._lets[name] = value
+                    self._ranges.learn(name, self._ranges.of(value))
+                case _Arms(then, orelse):
+                    totals = _sum(totals, map(max, self.total(then), self.total(orelse)))
+                case _Loop():
+                    totals = _sum(totals, self._of_loop(part))
+        return totals
+
+    def _of_loop(self, counted_loop: _Loop) -> list[float]:
+        loop = counted_loop.stmt
         start, stop = self._ranges.of(loop.start), self._ranges.of(loop.stop)
         self._ranges.learn(loop.name, counted(start, stop, loop.step))
         distance = min(stop.high - start.low, self._beyond(loop.start, loop.stop))
         most = max(0, math.ceil(distance / loop.step))
         least = max(0, math.ceil((stop.low - start.high) / loop.step))
         self.is_certain &= most <= 2 * least + 1
-        return [most * (total + w.round) for total, w in zip(self.body(loop.body), self._weights, strict=True)]
+        return [most * each for each in _sum(self.total(counted_loop.body), counted_loop.overhead)]
 
     def _beyond(self, start: Expr, stop: Expr) -> float:
         """How far a stop is beyond the start at most: ``start + x``, or the least of that and another value.
@@ -198,6 +261,10 @@ class _Count:
         while isinstance(node, Local) and node.name in self._lets:
             node = self._lets[node.name]
         return node
+
+
+def _sum(a: Iterable[float], b: Iterable[float]) -> list[float]:
+    return [x + y for x, y in zip(a, b, strict=True)]
 
 
 def _bounding(program: Program) -> set[str]:

@@ -25,13 +25,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import NamedTuple
 
 from vyre_driver.plan.launch import LaunchPlan
 from vyre_foundation.dtype import bool_, u64
 from vyre_foundation.ir.buffer import Buffer, Memory
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Id, IdKind, Length, Literal, Load, Local
+from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.shapes import LAUNCH_SHAPE
 from vyre_foundation.ir.stmt import Body, Break, Continue, For, If, Let, Region, Return, Stmt, Store
 from vyre_foundation.ir.walk import solve, statements
@@ -48,12 +49,12 @@ def written_everywhere(plan: LaunchPlan) -> frozenset[str]:
     untouched = {b for b in written if not (plan.facts.usage[b.name].loads or plan.facts.usage[b.name].atomics)}
     if not untouched or plan.num_workgroups == 0:
         return frozenset()
-    found = _joined(StoreWalk(plan, untouched).stores(plan.program.body, _ids(plan), ()), {})
+    walk = StoreWalk(plan, untouched)
+    found = _joined(walk.stores(plan.program.body, walk.ids, ()), {})
     return frozenset(stores.buffer.name for stores in found if stores.reach >= plan.lengths[stores.buffer.name])
 
 
-@dataclass(frozen=True, slots=True)
-class _Stores:
+class _Stores(NamedTuple):
     """Stores to ``start + Σ stride · n`` for all n from 0 to below the count of each stride.
 
     `outer` are the strides of digits that a surrounding statement gives, `inner` those of all others, which are sorted.
@@ -81,7 +82,7 @@ def _joined(stores: Iterable[_Stores], outer: Digits) -> set[_Stores]:
     for each in stores:
         inside = [(stride, count) for digit, stride, count in each.outer if digit not in outer]
         around = frozenset(digit for digit in each.outer if digit[0] in outer)
-        starts[replace(each, start=0, outer=around, inner=_merged((*each.inner, *inside)))].add(each.start)
+        starts[each._replace(start=0, outer=around, inner=_merged((*each.inner, *inside)))].add(each.start)
     return {joined for form, found in starts.items() for joined in _unrolled(form, sorted(found))}
 
 
@@ -89,9 +90,9 @@ def _unrolled(form: _Stores, starts: Sequence[int]) -> Iterator[_Stores]:
     """Stores whose starts are a further digit, if they are evenly spaced."""
     steps = {after - before for before, after in pairwise(starts)}
     if len(steps) == 1:
-        yield replace(form, start=starts[0], inner=_merged((*form.inner, (steps.pop(), len(starts)))))
+        yield form._replace(start=starts[0], inner=_merged((*form.inner, (steps.pop(), len(starts)))))
     else:
-        yield from (replace(form, start=start) for start in starts)
+        yield from (form._replace(start=start) for start in starts)
 
 
 def _merged(digits: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
@@ -105,14 +106,13 @@ def _merged(digits: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     return tuple(merged)
 
 
+_IDS = [Id(kind, axis) for kind in (IdKind.WORKGROUP_ID, IdKind.LOCAL_ID, IdKind.GLOBAL_ID) for axis in range(3)]
+
+
 def _ids(plan: LaunchPlan) -> dict[Expr, Interval]:
     grid, size = plan.grid, plan.program.workgroup_size
-    kinds = (
-        (IdKind.WORKGROUP_ID, grid),
-        (IdKind.LOCAL_ID, size),
-        (IdKind.GLOBAL_ID, tuple(groups * each for groups, each in zip(grid, size, strict=True))),
-    )
-    return {Id(kind, axis): Interval(0, count - 1) for kind, counts in kinds for axis, count in enumerate(counts)}
+    invocations = [groups * each for groups, each in zip(grid, size, strict=True)]
+    return {id: Interval(0, count - 1) for id, count in zip(_IDS, (*grid, *size, *invocations), strict=True)}
 
 
 class StoreWalk:
@@ -122,7 +122,9 @@ class StoreWalk:
         self._plan = plan
         self._buffers = buffers
         self._lets: dict[str, Expr] = {}
-        self._widest = _ids(plan)
+        self._returns = plan.program.memoised(_returns)
+        self.ids: Digits = _ids(plan)
+        self._widest = dict(self.ids)
         self._sums: dict[Expr, Polynomial | None] = {}
         self._quotients: dict[Expr, tuple[Polynomial, int]] = {}
         """What stands for a quotient in sums: what is divided, and by what."""
@@ -147,7 +149,7 @@ class StoreWalk:
                     yield from set.intersection(*arms)
                 case For():
                     yield from self._loop(stmt, digits, limits)
-            if contains(stmt, Return):
+            if self._returns and contains(stmt, Return):
                 after = self.limits(stmt.condition, False) if isinstance(stmt, If) and _only_returns(stmt) else None
                 if after is None:
                     return
@@ -367,6 +369,10 @@ def _narrowed(digits: Digits, limits: Iterable[Polynomial]) -> Digits:
 def contains(stmt: Stmt, *kinds: type[Stmt]) -> bool:
     """Whether a statement of these kinds is in `stmt`."""
     return any(isinstance(inner, kinds) for inner in statements((stmt,)))
+
+
+def _returns(program: Program) -> bool:
+    return any(isinstance(stmt, Return) for stmt in program.statements)
 
 
 def _only_returns(stmt: If) -> bool:
