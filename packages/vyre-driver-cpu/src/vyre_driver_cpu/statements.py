@@ -9,7 +9,7 @@ from vyre_driver.codegen.placement import Life, place
 from vyre_driver.legalization.lowered import RARE
 from vyre_driver.legalization.text_forms import CallForm
 from vyre_driver_cpu.bounds import UpperBounds
-from vyre_driver_cpu.function import LIKELY, FunctionText
+from vyre_driver_cpu.function import FunctionText
 from vyre_driver_cpu.loops import changes_in_place, chunk_of, is_better_unrolled, is_short, is_stream
 from vyre_driver_cpu.spelling import ATOMIC_STORE, TYPES, Spellings
 from vyre_driver_cpu.values import FunctionScope, OperandValues
@@ -41,7 +41,7 @@ are written out four iterations at a time, and whose invocations change memory t
 
 
 ASK_HOST = """\
-define internal i32 @ask_host(ptr %stop) noinline cold nounwind {
+define internal preserve_mostcc i32 @ask_host(ptr %stop) noinline cold nounwind {
 entry:
   %word = load atomic i32, ptr %stop monotonic, align 4
   %goes.on = icmp eq i32 %word, 0
@@ -60,7 +60,10 @@ end:
   ret i32 %result
 }
 """
-"""Whether to end: the launch is cancelled, or the host says so, whose thread runs the kernel."""
+"""Whether to end: the launch is cancelled, or the host says so, whose thread runs the kernel.
+
+It saves the registers that it uses, so that loops need not keep their values in memory for a call that seldom comes.
+"""
 
 
 def ask(out: FunctionText, otherwise: str) -> None:
@@ -71,7 +74,7 @@ def ask(out: FunctionText, otherwise: str) -> None:
 def ask_host(out: FunctionText, otherwise: str) -> None:
     """The same; the host may decide that it ends. For the end of a chunk."""
     out.asks_host = True
-    _end_unless(out, out.value("call i32 @ask_host(ptr %stop)"), otherwise)
+    _end_unless(out, out.value("call preserve_mostcc i32 @ask_host(ptr %stop)"), otherwise)
 
 
 def _end_unless(out: FunctionText, answer: str, otherwise: str) -> None:
@@ -92,7 +95,7 @@ class Chunks:
         out = self._out
         end, later = out.name("end"), out.name("later")
         left = out.value(f"load i32, ptr {self._left}")
-        out.branch(out.value(f"icmp ne i32 {left}, 0"), later, end, LIKELY)
+        out.branch(out.value(f"icmp ne i32 {left}, 0"), later, end)
         out.open(end)
         ask_host(out, out.name("asked"))
         self._begin()
@@ -171,6 +174,8 @@ class StatementPrinter:
         self._rare = 0
         self._of_invocations = 0
         """How many loops over invocations are around the present place."""
+        self._times = 1
+        """How often the function comes to the present place at most."""
         self._loops: list[tuple[str, str]] = []
         """The latch and the end of each loop around the present place."""
         self._use(scope, OperandValues(scope))
@@ -308,11 +313,13 @@ class StatementPrinter:
         self.scope.symbols[Local(stmt.name, dtype)] = counter
         self._loops.append((latch, behind))
         self._of_invocations += stmt.is_parallel
+        times, self._times = self._times, self.times_in(stmt)
         first = len(out.lines)
         self._block(stmt.body)
         if advice == IN_PLACE:
             out.independent(first)
         self._of_invocations -= stmt.is_parallel
+        self._times = times
         self._loops.pop()
         out.open(latch)
         out.add(f"{next} = add n{sign_of(dtype)}w {t} {counter}, {stmt.step}")
@@ -324,7 +331,8 @@ class StatementPrinter:
 
         It asks after `chunk` iterations, counted over all executions of the loop: to ask takes as long as some
         iterations, too long for each execution of a short loop. The count is kept in memory, not in a register that
-        the loop needs.
+        the loop needs. Executions that are so short that all of a workgroup are not more than `chunk` iterations are
+        not counted.
         """
         out, dtype = self._out, stmt.start.dtype
         t, sign = TYPES[dtype], sign_of(dtype)
@@ -337,20 +345,36 @@ class StatementPrinter:
         out.add(f"{first} = phi {t} [ {start}, %{before} ], [ {last}, %{later} ]")
         out.branch(out.value(f"icmp {sign}lt {t} {first}, {stop}"), part, behind)
         out.open(part)
-        rest, free = out.value(f"sub {t} {stop}, {first}"), out.value(f"load volatile {t}, ptr {left}")
+        rest = out.value(f"sub {t} {stop}, {first}")  # a number without a sign, whatever the type
+        uncounted = chunk // self._times
+        if uncounted:
+            count, begin = out.name("count"), out.name("begin")
+            out.branch(out.value(f"icmp ule {t} {rest}, {uncounted}"), begin, count)
+            out.open(count)
+        free = out.value(f"load volatile {t}, ptr {left}")
         unused = out.value(f"call {t} @llvm.usub.sat.{t}({t} {free}, {t} {rest})")
         out.add(f"store volatile {t} {unused}, ptr {left}")
-        is_last = out.value(f"icmp ule {t} {rest}, {free}")  # numbers without a sign, whatever the type
+        is_last = out.value(f"icmp ule {t} {rest}, {free}")
         limit = out.value(f"select i1 {is_last}, {t} {stop}, {t} {out.value(f'add {t} {first}, {free}')}")
+        if uncounted:
+            out.open(begin)
+            limit = out.value(f"phi {t} [ {stop}, %{part} ], [ {limit}, %{count} ]")
         advice = ROLLED if self._rare else ""  # LLVM knows no number of iterations, and warns of such advice
         counter = self._iterations(stmt, first, limit, end, behind, advice)
         out.open(end)
-        out.branch(out.value(f"icmp ne {t} {out.value(f'load volatile {t}, ptr {left}')}, 0"), behind, full, LIKELY)
+        out.branch(out.value(f"icmp eq {t} {limit}, {stop}"), behind, full)
         out.open(full)
         ask_host(out, later)
         out.add(f"store volatile {t} {size}, ptr {left}")
         out.add(f"{last} = add {t} {counter}, 0")
         out.jump(head)
+
+    def times_in(self, loop: For) -> int:
+        """How often the function comes into a loop at the present place at most."""
+        if loop.trip_count is not None:
+            return self._times * loop.trip_count
+        dtype = loop.start.dtype
+        return self._times * (dtype.highest if dtype.is_signed else self.scope.bounds.of(loop.stop))
 
     def _advice(self, loop: For) -> str:
         """What LLVM is told about a loop; by itself it makes vectors, and unrolls nothing."""

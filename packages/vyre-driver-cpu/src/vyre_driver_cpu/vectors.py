@@ -87,9 +87,12 @@ def is_made_of_vectors(printer: StatementPrinter) -> bool:
 class VectorPrinter(StatementPrinter):
     """Prints the body of a loop over invocations for a vector of them."""
 
-    def __init__(self, parent: StatementPrinter, scope: FunctionScope, values: VectorValues, number: int) -> None:
+    def __init__(
+        self, parent: StatementPrinter, loop: For, scope: FunctionScope, values: VectorValues, number: int
+    ) -> None:
         self.asks, self.mutable = parent.asks, parent.mutable
         self.number, self._rare, self._of_invocations = number, 0, 1
+        self._times = parent.times_in(loop) // values.lanes.width + 1
         self._loops = []
         self._use(scope, values)
         self._vectors = values
@@ -435,7 +438,7 @@ def _print_loop(
     if masks:
         inside = out.value(f"icmp ult {values.type(u32)} {counted}, {values.splat(stop, u32)}")
         values.mask = values.where(inside)
-    VectorPrinter(parent, scope, values, parent.number).vector(loop.body)
+    VectorPrinter(parent, loop, scope, values, parent.number).vector(loop.body)
     counting.close(ROLLED)
 
 
@@ -449,7 +452,7 @@ def _print_all(parent: StatementPrinter, loop: For, lanes: VectorLanes) -> None:
     for first in firsts:
         values = VectorValues(parent.scope, lanes, str(loop.start.bits + first), in_order=all_fit)
         parent.scope.symbols[lanes.counter] = values.counted()
-        VectorPrinter(parent, parent.scope, values, number).vector(loop.body)
+        VectorPrinter(parent, loop, parent.scope, values, number).vector(loop.body)
     parent.number += sum(1 for _ in statements(loop.body))
 
 
