@@ -23,6 +23,8 @@ def library(domain: str) -> ctypes.CDLL:
     compiler = shutil.which("gcc") or shutil.which("cc")
     if not source.exists():
         source, compiler = NATIVE / f"{domain}.cpp", shutil.which("g++") or shutil.which("c++")
+    if not source.exists():
+        raise NotHere("not written for this peer")
     if compiler is None:
         raise NotHere("no C compiler")
     parallel = ["-ltbb"] if source.suffix == ".cpp" and find_library("tbb") else []  # which parallel policies need
