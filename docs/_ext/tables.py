@@ -18,6 +18,7 @@ from pathlib import Path
 import elementary
 import surface
 
+from vyre.kernel_names import ROWS
 from vyre_foundation.discovery.migration import WARNINGS
 from vyre_foundation.dtype import DTYPES, FLOATS, INTEGERS, NUMBERS, DType, bool_
 from vyre_foundation.ir.buffer import Memory
@@ -64,6 +65,7 @@ def tables() -> dict[str, str]:
         "rewrites": table(("domain", "this", "becomes", "where", "for"), rewrite_rows()),
         "environment": table(("variable", "values", "says", "without it"), environment_rows()),
         "elementary": table(elementary.HEAD, elementary.elementary_rows()),
+        "kernel_names": table(("elsewhere", "here"), kernel_name_rows()),
         "surface": table(surface.HEAD, surface.surface_rows()),
         "port": table(surface.CONTRACT_HEAD, surface.contract_rows("DevicePort", "vyre_driver.engine.port")),
         "contract": table(surface.CONTRACT_HEAD, surface.contract_rows("VyreBackend", "vyre_driver.backend.contract")),
@@ -72,6 +74,12 @@ def tables() -> dict[str, str]:
         ),
         "errors": table(("code", "error", "means", "as when", "repair"), error_rows()),
     }
+
+
+def kernel_name_rows() -> Iterator[tuple[str, ...]]:
+    for remedy, names in ROWS.items():
+        code = re.sub(r"(?<=write )(.*?)(?=$| in a kernel)", r"`\1`", remedy).removeprefix("write ")
+        yield ", ".join(f"`{name}`" for name in names.split()), code.replace("vyre.", "vy.")
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

@@ -12,6 +12,7 @@ import pytest
 
 import vyre as vy
 import vyre_algorithms
+from vyre.kernel_names import KERNELS, ROWS
 from vyre_algorithms.numpy_names import ARRAYS, ELEMENTS, FUNCTIONS, LEARNING
 
 
@@ -128,6 +129,30 @@ def test_what_is_said_of_functions_for_learning_is_what_they_compute(tmp_path: P
     for name, written in same.items():
         found = eval(LEARNING[name].removeprefix("write "), dict(GIVEN))
         np.testing.assert_array_equal(found, eval(written, dict(GIVEN)), err_msg=name)
+
+
+STATEMENTS = [found[1] for row in ROWS if (found := re.fullmatch(r"write (.*) in a kernel", row))]
+
+
+@pytest.mark.parametrize("code", STATEMENTS)
+def test_what_is_said_to_users_of_other_languages_for_kernels_compiles(code: str, tmp_path: Path) -> None:
+    size = ", subgroup_size=32" if "subgroup" in code else ""
+    body = f"{code} pass" if code.endswith(":") else code if " = " in code or "assert" in code else f"value = {code}"
+    arrays = "x: vy.InOut[vy.f32, 'p'], y: vy.Array[vy.f32, 'p'], n: vy.InOut[vy.u32, 'p'], k: vy.Array[vy.u32, 'p']"
+    source = f"@vy.kernel(shape='p', workgroup_size=64{size})\ndef ported({arrays}) -> None:\n"
+    kernel = module_of(tmp_path, f"{source}    i = vyre.index()\n    {body}\n    x[i], n[i] = y[i], k[i]\n").ported
+    x, y, n, k = (np.ones(64, dtype) for dtype in (np.float32, np.float32, np.uint32, np.uint32))
+    assert kernel.on("reference")(x, y, n, k)[0].tolist() == y.tolist()
+
+
+def test_names_of_other_languages_have_one_remedy() -> None:
+    assert len(KERNELS) == sum(len(names.split()) for names in ROWS.values())
+    assert not KERNELS.keys() & {*vy.__all__, *ELEMENTS, *ARRAYS, *LEARNING}
+    calls = {row: found[1] for row in ROWS if (found := re.fullmatch(r"write (.*)(?<! in a kernel)", row))}
+    decorators = {row: code.removeprefix("@") for row, code in calls.items()}
+    assert all(eval(code, dict(GIVEN)) is not None for code in decorators.values())
+    with pytest.raises(AttributeError, match=r"Fix: write vyre\.barrier\(\) in a kernel$"):
+        vy.syncthreads  # noqa: B018
 
 
 def test_what_numpy_computes_is_known_of_all() -> None:

@@ -332,6 +332,25 @@ def dropped() -> vy.ProgramBuilder:
     return p
 
 
+def reversed_blocks() -> vy.ProgramBuilder:
+    with vy.program("reversed_blocks", 4) as p:
+        x, out = p.read("x", vy.f32, shape="n"), p.write("out", vy.f32, shape="n")
+        tile = p.workgroup("tile", vy.f32, shape=4)
+        tile[p.local_id(0)] = x[p.index()]
+        p.barrier()
+        out[p.index()] = tile[3 - p.local_id(0)]
+    return p
+
+
+def count() -> vy.ProgramBuilder:
+    with vy.program("count", shape="n") as p:
+        x, bins = p.read("x", vy.u32, shape="n"), p.read_write("bins", vy.u32, shape="b")
+        with p.if_(p.index() >= x.shape[0]):
+            p.return_()
+        bins.atomic_add(x[p.index()], 1)
+    return p
+
+
 Recorded = dict[str, Callable[[], vy.ProgramBuilder]]
 PAIRS: dict[str, Recorded] = {
     "arrays": {"saxpy": saxpy, "counted": counted},
@@ -350,6 +369,7 @@ PAIRS: dict[str, Recorded] = {
     "gpu": {"double": of_elements("double", vy.f32, "x", lambda x, i: 2 * x[i])},
     "graphs": {"blurred": blurred, "turned": turned, "divided": divided},
     "index": {"xor": of_elements("xor", vy.u32, "a b", lambda a, b, i: a[i] ^ b[i])},
+    "kernel-languages": {"saxpy": saxpy, "reversed_blocks": reversed_blocks, "count": count},
     "kernels": {
         function.__name__: function
         for function in (saxpy, life, histogram, below_three, collatz, fade, bounce, step, scaled, transpose, total)

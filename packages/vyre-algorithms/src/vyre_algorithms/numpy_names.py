@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 
 import numpy as np
 
@@ -95,11 +95,16 @@ FUNCTIONS: Mapping[str, str] = {
 """Those of elements that are one function of `vyre`, and what that is called."""
 
 
-def missing(module: str, name: str, names: Iterable[str]) -> AttributeError:
-    """The error for a name that a module does not have, beside the public `names` that it has."""
+def missing(
+    module: str, name: str, names: Iterable[str], others: Mapping[str, str] = MappingProxyType({})
+) -> AttributeError:
+    """The error for a name that a module does not have, beside the public `names` that it has.
+
+    `others` are remedies for further names.
+    """
     message = f"module {module!r} has no attribute {name!r}"
     if not name.startswith("_"):
-        message += f". Fix: {_remedy(module, name, names)}"
+        message += f". Fix: {others.get(name) or _remedy(module, name, names)}"
     return AttributeError(message, name=name)
 
 

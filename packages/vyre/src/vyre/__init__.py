@@ -163,7 +163,8 @@ _load, _, _ = lazy_loader.attach(
 def __getattr__(name: str) -> object:
     if name in _lazy or name in _modules:
         return _load(name)
-    raise import_module("vyre_algorithms.numpy_names").missing(__name__, name, __all__)
+    others = import_module("vyre.kernel_names").KERNELS
+    raise import_module("vyre_algorithms.numpy_names").missing(__name__, name, __all__, others)
 
 
 def __dir__() -> list[str]:
