@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import vyre as vy
-from vyre_driver import DeviceOutOfMemory, availability
+from vyre_driver import DeviceOutOfMemory, DispatchConfig, UnsupportedFeature, availability
 
 BACKENDS = [id for id in ("cpu", "opencl", "opencl-intel") if availability(id).is_available]
 FAST = "reference"
@@ -578,6 +578,28 @@ def test_a_kernel_explains_itself() -> None:
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_kernel_shows_what_a_backend_compiles(backend: str) -> None:
     assert re.search(r"\bf?mul\b|\*", saxpy.source(backend))
+
+
+@vy.kernel(backend="reference")
+def added_on_the_reference(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    return x[vy.index()] + 1.0
+
+
+@pytest.mark.parametrize("is_pickled", [False, True])
+def test_a_kernel_keeps_the_backend_of_its_decorator(is_pickled: bool) -> None:
+    kernel = added_on_the_reference
+    if is_pickled:
+        kernel = pickle.loads(pickle.dumps(kernel))  # noqa: S301
+    here, there = kernel.on(config=DispatchConfig(label="x")), kernel.on("cpu")
+    assert (repr(here), repr(there)) == (
+        "<kernel 'added_on_the_reference' on 'reference'>",
+        "<kernel 'added_on_the_reference' on 'cpu'>",
+    )
+    for source in (here.source, kernel.source):
+        with pytest.raises(UnsupportedFeature):
+            source()
+    assert there.source() == kernel.source("cpu")
+    assert there.program.fingerprint() == kernel.program.fingerprint()
 
 
 def test_empty_arrays() -> None:

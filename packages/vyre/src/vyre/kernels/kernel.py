@@ -114,6 +114,15 @@ class KernelLauncher(HostCallable):
         """Launch the kernel, as `KernelFunction.__call__` does."""
         return self.launch(*arrays, **named)
 
+    @property
+    def program(self) -> Program:
+        """The program of the kernel."""
+        return self._program
+
+    def source(self) -> str:
+        """Give the source that the backend compiles, as `KernelFunction.source` does."""
+        return _source(self._program, self._backend)
+
     def profile(self, *arrays: Any, **named: Any) -> DispatchProfile:
         """Launch the kernel many times over arrays, as `KernelFunction.profile` does."""
         inputs, launch = self._launch_over(self._bind(arrays, named)[0])
@@ -387,7 +396,7 @@ class KernelFunction(HostCallable):
             return self[self._dtypes(arrays, named)]
         with self._guard.lock:
             if self._launch is None:
-                self._launch = self.on(self._backend).launch
+                self._launch = self.on().launch
             return self._launch
 
     def _dtypes(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> tuple[DType, ...]:
@@ -466,7 +475,7 @@ class KernelFunction(HostCallable):
         """Choose where and how the kernel is launched.
 
         Args:
-            backend: As for `vyre.backend_for`.
+            backend: As for `vyre.backend_for`; without one, that of the decorator.
             config: The options of the dispatches.
             invocations: The least number of invocations on x, (x, y) or (x, y, z), instead of the shape of the launch.
 
@@ -482,13 +491,14 @@ class KernelFunction(HostCallable):
         if isinstance(given, DispatchConfig):
             needed, fix = "the id of a backend, or a backend", "name it, as in on(config=DispatchConfig(…))"
             raise InvalidLaunch("backend", needed=needed, got="a DispatchConfig", fix=fix)
-        return KernelLauncher(self.compiled, backend, DEFAULT_CONFIG if config is None else config, invocations)
+        chosen = self._backend if backend is None else backend
+        return KernelLauncher(self.compiled, chosen, DEFAULT_CONFIG if config is None else config, invocations)
 
     def source(self, backend: str | VyreBackend | None = None) -> str:
         """Give the source that a backend compiles for the kernel.
 
         Args:
-            backend: As for `vyre.backend_for`.
+            backend: As for `vyre.backend_for`; without one, that of the decorator.
 
         Returns:
             The source in the language of the backend.
@@ -496,11 +506,7 @@ class KernelFunction(HostCallable):
         Raises:
             UnsupportedFeature: The backend emits no source.
         """
-        opened = innermost(backend_for(backend))
-        if not isinstance(opened, EngineBackend):
-            fix = "name a backend that compiles"
-            raise UnsupportedFeature("printing source: it emits none", backend=opened.id(), fix=fix)
-        return opened.emitted_source(self.program).text
+        return _source(self.program, backend_for(self._backend if backend is None else backend))
 
     def profile(self, *arrays: Any, **named: Any) -> DispatchProfile:
         """Launch the kernel many times over arrays, and say what it takes beside what the device can do.
@@ -516,7 +522,7 @@ class KernelFunction(HostCallable):
 
     def _launcher_for(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> KernelLauncher:
         chosen = self if not self._variables else self[self._dtypes(arrays, named)]
-        return chosen.on(self._backend)
+        return chosen.on()
 
     def explain(self, *arrays: Any, **named: Any) -> DispatchExplanation:
         """Describe the kernel: its program and what is proven of it, and for arrays every verdict about their launch.
@@ -538,7 +544,16 @@ class KernelFunction(HostCallable):
         return DispatchExplanation(compiled.name, program.fingerprint(), verdicts, print_program(program))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.compiled,)
+        chosen = self._backend if isinstance(self._backend, str) else None  # an open backend stays in its process
+        return _restored, (self.compiled, chosen)
+
+
+def _source(program: Program, backend: VyreBackend) -> str:
+    opened = innermost(backend)
+    if not isinstance(opened, EngineBackend):
+        fix = "name a backend that compiles"
+        raise UnsupportedFeature("printing source: it emits none", backend=opened.id(), fix=fix)
+    return opened.emitted_source(program).text
 
 
 def _of_kernel(compiled: CompiledKernel) -> tuple[DispatchVerdict, ...]:
@@ -547,9 +562,9 @@ def _of_kernel(compiled: CompiledKernel) -> tuple[DispatchVerdict, ...]:
     return DispatchVerdict("kernel", compiled.name), DispatchVerdict("shape", shape)
 
 
-def _restored(compiled: CompiledKernel) -> KernelFunction:
+def _restored(compiled: CompiledKernel, backend: str | None = None) -> KernelFunction:
     signature = KernelSignature(compiled.parameters, (), compiled.returns_tuple)
-    return KernelFunction(None, signature, Options(None, None, None), None, compiled)
+    return KernelFunction(None, signature, Options(None, None, None), backend, compiled)
 
 
 def _axes(given: object) -> tuple[Axis, ...]:
