@@ -465,8 +465,8 @@ def test_arrow_without_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
         ([10**400], vy.f64, "the value 1000.* of 'array' does not fit f64"),
         ([1e39], vy.bf16, "the value 1e\\+39 of 'array' does not fit bf16"),
         (np.array(["a"]), None, r"got the type str32, expected a type\. Fix: pass the bytes of"),
-        (np.array([1j]), None, r"got the type complex128, expected a type\. Fix: use one of"),
-        (np.array([None]), None, r"got the type object, expected a type\. Fix: use one of"),
+        (np.array([1j]), None, r"got the type complex128, expected a type\. Fix: pass its parts"),
+        (np.array([None]), None, r"got the type object, expected a type\. Fix: make numbers"),
         (
             np.zeros(3, ">f4"),
             None,

@@ -17,7 +17,7 @@ from vyre_driver.arrays.make import imported
 from vyre_driver.errors import DeviceOutOfMemory, InvalidInput
 from vyre_driver.graph.recorded import RecordedRange
 from vyre_foundation import BuildError, DType, Value, constant
-from vyre_foundation.build.arguments import dtype_of, fix_of_text, number, shown
+from vyre_foundation.build.arguments import dtype_of, fix_of_elements, number, shown
 from vyre_foundation.dtype import DTYPES, bf16, bool_, f64, i64
 
 HostArray: TypeAlias = npt.NDArray[Any]
@@ -42,7 +42,7 @@ def array_of(value: object, name: str = "x") -> Array:
     else:
         found = imported(value, name)
         if found is None:
-            fix = fix_of_text(value) or "pass a NumPy array, which carries a type: numpy.asarray(…)"
+            fix = fix_of_elements(value) or "pass a NumPy array, which carries a type: numpy.asarray(…)"
             raise InvalidInput(name, needed="an array", got=type(value).__name__, fix=fix)
         array = np.asarray(found)  # of a class of NumPy itself
     if type(array) is np.ndarray and not array.dtype.isnative:
@@ -74,7 +74,7 @@ def as_dtype(given: object, name: str = "dtype") -> DType:
         return _dtype_of(given) if isinstance(given, (np.dtype, type, str)) else dtype_of(given)
     except BuildError as error:
         fix = error.fix
-        if isinstance(given, np.dtype) and fix_of_text(given):
+        if isinstance(given, np.dtype) and given.kind in "SUT":
             fix = "give each text a number, as numpy.unique(texts, return_inverse=True) does"
         raise InvalidInput(name, needed="a type of the language", got=shown(given), fix=fix) from None
 

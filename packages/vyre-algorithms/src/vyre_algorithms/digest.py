@@ -15,7 +15,7 @@ from vyre_algorithms.arguments import Array, Backend
 from vyre_algorithms.launches import launch
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import LengthOf, Program, ProgramBuilder, Value, program, u8, u32
-from vyre_foundation.build.arguments import fix_of_text, shown
+from vyre_foundation.build.arguments import fix_of_elements, shown
 from vyre_foundation.functions import min as least, rotr
 
 GROUP = 64
@@ -79,7 +79,7 @@ def bytes_of(messages: object, name: str = "messages") -> list[bytes]:
     given = list(messages)
     for message in given:
         if not isinstance(message, (bytes, bytearray, memoryview)) and not _is_array_of_bytes(message):
-            raise InvalidInput(name, needed=needed, got=type(message).__name__, fix=fix_of_text(message) or fix)
+            raise InvalidInput(name, needed=needed, got=type(message).__name__, fix=fix_of_elements(message) or fix)
     return [bytes(message) for message in given]
 
 

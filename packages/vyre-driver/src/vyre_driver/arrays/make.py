@@ -17,7 +17,7 @@ from vyre_driver.backend.dlpack import from_dlpack
 from vyre_driver.backend.typed import refuse_nulls
 from vyre_driver.errors import DeviceOutOfMemory, InvalidInput, UnsupportedFeature
 from vyre_driver.plan.strides import lengths_of
-from vyre_foundation.build.arguments import DTypeLike, dtype_of, elements_of, fix_of_text, shown
+from vyre_foundation.build.arguments import DTypeLike, dtype_of, elements_of, fix_of_elements, shown
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -84,7 +84,7 @@ def host_array(given: object, dtype: DTypeLike | None = None) -> npt.NDArray[Any
     found = imported(given)
     if found is None:
         if wanted is None:
-            fix = fix_of_text(given) or "pass dtype=, as in vyre.array([1, 2], dtype=vyre.f32)"
+            fix = fix_of_elements(given) or "pass dtype=, as in vyre.array([1, 2], dtype=vyre.f32)"
             raise InvalidInput("array", needed="an array, which carries a type", got=shown(given), fix=fix)
         return elements_of(wanted, given, "array")  # type: ignore[arg-type]
     if wanted is None or found.dtype == wanted.numpy:

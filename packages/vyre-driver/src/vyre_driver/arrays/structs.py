@@ -292,7 +292,9 @@ def given_units(
     if not isinstance(given, (np.ndarray, StructArray)) or given.dtype != dtype:
         is_array = isinstance(given, (np.ndarray, StructArray, DeviceArray))
         got = f"one of {given.dtype}" if is_array else shown(given)  # type: ignore[attr-defined]
-        fix = "make it with that type, as in numpy.zeros(n, Particle.dtype), or convert it with .astype(…)"
+        is_converted = isinstance(given, np.ndarray) and given.dtype.names is not None
+        other = "convert it with .astype(…)" if is_converted else "see bytes as such, as in x.view(Particle.dtype)"
+        fix = f"make it with that type, as in numpy.zeros(n, Particle.dtype), or {other}"
         raise InvalidInput(name, needed=f"an array of {dtype}", got=got, fix=fix)
     if isinstance(given, StructArray):
         return given.units

@@ -14,7 +14,7 @@ from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.dlpack import from_dlpack
 from vyre_driver.backend.resources import ResidentArray
 from vyre_driver.errors import InvalidInput, InvalidLaunch
-from vyre_foundation.build.arguments import fix_of_text, number, shown_type
+from vyre_foundation.build.arguments import fix_of_elements, number, shown_type
 from vyre_foundation.dtype import f32, f64
 from vyre_foundation.errors import LiteralOutOfRange
 from vyre_foundation.ir.buffer import Buffer, LengthOf, Memory
@@ -109,13 +109,13 @@ def array_bytes(buffer: Buffer, value: object) -> Array:
     if array.dtype != expected:
         got, fix = f"one of {shown_type(array.dtype)}", f"convert it to {expected.name}"
         if array.dtype.names is not None:
-            got, fix = "an array of structures", f"pass a field of it, as in x[{array.dtype.names[0]!r}]"
+            got = "an array of structures"
         elif hasattr(value, "astype"):
             fix = f"convert it with .astype({expected.name!r})"
         if isinstance(value, (bytes, bytearray, memoryview)):
             fix = f"say what the bytes are, with numpy.frombuffer(data, {expected.name!r})"
-        elif text := fix_of_text(array):
-            fix = text
+        elif found_fix := fix_of_elements(array):
+            fix = found_fix
         elif array.dtype.name != expected.name:
             fix += ", or declare the buffer with its type"
         raise InvalidInput(buffer.name, needed=f"an array of {expected.name}", got=got, fix=fix)
@@ -174,7 +174,7 @@ def _import(buffer: Buffer, value: object) -> Array:
                 buffer.name, needed=f"a number of {buffer.dtype}", got=got, fix="pass a number"
             ) from None
         fix = f"pass a NumPy array, which carries a type: numpy.asarray(…, {name!r})"
-        fix = fix_of_text(value) or fix
+        fix = fix_of_elements(value) or fix
         if isinstance(value, (bool, int, float)):
             fix = f"pass numpy.array([{value!r}], {name!r}), or declare a uniform of one element, which takes a number"
         raise InvalidInput(buffer.name, needed=f"an array of {buffer.dtype}", got=got, fix=fix) from None

@@ -14,7 +14,7 @@ from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.errors import InvalidInput
 from vyre_driver.plan.indirect import find_indirect_dispatch
 from vyre_driver.plan.launch import grid_of_invocations
-from vyre_foundation.build.arguments import fix_of_text, shown
+from vyre_foundation.build.arguments import fix_of_elements, shown
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.shapes import LAUNCH_SHAPE, Axis, Shapes, on_grid
 
@@ -122,7 +122,7 @@ def shape_of(name: str, given: object) -> tuple[int, ...]:
     try:
         return memoryview(given).shape or ()  # type: ignore[arg-type]
     except TypeError:
-        fix = fix_of_text(given) or "pass a NumPy array, which has a type and a shape"
+        fix = fix_of_elements(given) or "pass a NumPy array, which has a type and a shape"
         raise InvalidInput(name, needed="an array", got=shown(given), fix=fix) from None
 
 

@@ -30,7 +30,16 @@ _NUMPY_NAMES = {
 # fmt: on
 _OF_CODES = "pass the codes of its characters, as in text.view('uint8')"
 _OF_BYTES = "pass the bytes of its characters, as in numpy.strings.encode(text).view('uint8')"
-_TEXTS = {"S": _OF_CODES, "U": _OF_BYTES, "T": _OF_BYTES}
+_OF_TIMES = "pass its counts of units, where NaT is the least i64, as in time.view('int64')"
+_FIXES = {
+    "S": _OF_CODES,
+    "U": _OF_BYTES,
+    "T": _OF_BYTES,
+    "M": _OF_TIMES,
+    "m": _OF_TIMES,
+    "O": "make numbers of its objects, as in x.astype('float64')",
+}
+"""What to do with an array, by the kind of a type that is none of the language."""
 _PYTHON_TYPES = {bool: "bool_", int: "i32 or i64", float: "f32 or f64"}
 _BY_NAME = {t.name: t for t in DTYPES}
 _BY_NUMPY = {t.numpy: t for t in DTYPES if t is not bf16}  # NumPy has no bf16: packages that have are known by name
@@ -58,18 +67,32 @@ def dtype_of(given: object) -> DType:
     names = ", ".join(t.name if t.name != "bool" else "bool_" for t in DTYPES)
     fix = f"use one of {names}, or NumPy's type of one"
     if isinstance(given, np.dtype):
-        fix = fix_of_text(given) or fix
+        fix = fix_of_elements(given) or ("convert it with .astype('float64')" if given.kind == "f" else fix)
     elif isinstance(given, str) and given in _BY_NAME:
         fix = f"use vy.{given}, or {_BY_NAME[given].numpy.name!r}, which is NumPy's name of it"
     raise BuildError(f"got {shown(given)}, expected a type", fix=fix)
 
 
-def fix_of_text(given: object) -> str | None:
-    """What to pass in the place of a text, or of an array of texts or its type: numbers. None for anything else."""
+def fix_of_elements(given: object) -> str | None:
+    """What to pass in the place of a text, or of an array whose type, or of a type, that no conversion maps to numbers.
+
+    None for numbers, and for anything else.
+    """
     if isinstance(given, str):
         return "pass its bytes, as in text.encode()"
     dtype = given if isinstance(given, np.dtype) else getattr(given, "dtype", None)
-    return _TEXTS.get(dtype.kind) if isinstance(dtype, np.dtype) else None
+    if not isinstance(dtype, np.dtype):
+        return None
+    if dtype.names is not None:
+        return f"pass a field of it, as in x[{dtype.names[0]!r}]"
+    if dtype.kind in "cMm" and not dtype.isnative:
+        return f"convert it with .astype({dtype.newbyteorder('=').name!r})"
+    if dtype.kind == "c":
+        part = np.empty(0, dtype).real.dtype.name
+        return f"pass its parts, z.real and z.imag, or both as a last axis, z.view({part!r}).reshape(*z.shape, 2)"
+    if dtype.type is np.void:
+        return "say what its bytes are, as in x.view('uint8')"
+    return _FIXES.get(dtype.kind)
 
 
 def code_of(text: str | bytes) -> str:
@@ -203,7 +226,7 @@ def elements_of(dtype: DType, given: npt.ArrayLike, name: str) -> npt.NDArray[An
         raise BuildError(f"{name!r} got rows of different lengths ({error})", fix="pass an array") from None
     plain = values.dtype.kind in "biuf" or values.dtype.name == "bfloat16"
     if not plain and not (values.dtype.kind == "O" and all(isinstance(v, (int, float)) for v in values.ravel())):
-        fix = fix_of_text(given) or fix_of_text(values) or "pass an array of numbers"
+        fix = fix_of_elements(given) or fix_of_elements(values) or "pass an array of numbers"
         raise BuildError(f"{name!r} got values of {values.dtype}, expected numbers", fix=fix)
     if dtype.is_float:
         table = _rounded(dtype, values)
