@@ -35,8 +35,8 @@ WAVE = np.array([1 + 2j, 3 - 4j], np.complex64)
 PAIRS = np.array([(1, 0.5), (2, 1.5)], [("count", "i8"), ("weight", "f8")])
 # fmt: off
 GIVEN = {
-    "dates":      (DAYS, "time.view('int64')", [18262, -(2**63), -1]),
-    "spans":      (DAYS - DAYS[0], "time.view('int64')", [0, -(2**63), -18263]),
+    "dates":      (DAYS, "numpy.asarray(time, 'datetime64[D]').view('int64')", [18262, -(2**63), -1]),
+    "spans":      (DAYS - DAYS[0], "numpy.asarray(time, 'timedelta64[D]').view('int64')", [0, -(2**63), -18263]),
     "complex":    (WAVE, "z.view('float32').reshape(*z.shape, 2)", [[1, 2], [3, -4]]),
     "wide":       (WAVE.astype(np.complex128), "z.view('float64').reshape(*z.shape, 2)", [[1, 2], [3, -4]]),
     "objects":    (np.array([1, 2.5], object), "x.astype('float64')", [1, 2.5]),
@@ -58,7 +58,7 @@ def test_the_remedy_keeps_the_values(call: str, name: str) -> None:
         CALLS[call](given)
     assert caught.value.fix.endswith(remedy)
     if values is not None:
-        found = eval(remedy, dict.fromkeys(("time", "x", "z"), given))
+        found = eval(remedy, dict.fromkeys(("time", "x", "z"), given) | {"numpy": np})
         assert vy.array(found).tolist() == values
 
 

@@ -261,6 +261,18 @@ def brightened() -> vy.ProgramBuilder:
     return p
 
 
+def lengths() -> vy.ProgramBuilder:
+    with vy.program("lengths", shape="n") as p:
+        data = p.read("data", vy.u8, shape="bytes")
+        first, end = p.read("first", vy.i64, shape="n"), p.read("end", vy.i64, shape="n")
+        out, i = p.write("out", vy.u32, shape="n"), p.index()
+        letters = p.var(vy.u32(0), name="letters")
+        with p.range(first[i], end[i], name="k") as k, p.if_(data[k] != ord(" ")):
+            letters += 1
+        out[i] = letters
+    return p
+
+
 def watched() -> vy.ProgramBuilder:
     with vy.program("watched", shape="n") as p:
         x, out = p.read("x", vy.f32, shape="n"), p.write("out", vy.f32, shape="n")
@@ -377,7 +389,7 @@ PAIRS: dict[str, Recorded] = {
     "learning": {
         function.__name__: function for function in (exponentials, slopes, descended, angles, rotated, dropped)
     },
-    "numpy": {"brightened": brightened},
+    "numpy": {"brightened": brightened, "lengths": lengths},
     "pytorch": {
         "squash": of_elements("squash", vy.f32, "x", lambda x, i: x[i] / (1.0 + vy.abs(x[i]))),
         "squash_slope": of_elements(

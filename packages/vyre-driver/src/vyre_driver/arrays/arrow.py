@@ -24,7 +24,7 @@ def arrow() -> Any:
     return pa
 
 
-def from_arrow(given: Any) -> npt.NDArray[Any]:
+def from_arrow(given: Any, name: str = "array") -> npt.NDArray[Any]:
     """An array of Arrow as one of NumPy: its memory, or a copy of what is in several pieces or in bits.
 
     Raises:
@@ -33,12 +33,40 @@ def from_arrow(given: Any) -> npt.NDArray[Any]:
     """
     module = arrow()
     is_whole = hasattr(given, "__arrow_c_array__")
-    found = module.array(given) if is_whole else module.chunked_array(given).combine_chunks()
+    try:
+        found = module.array(given) if is_whole else module.chunked_array(given).combine_chunks()
+    except Exception as error:  # an exporter raises what it likes
+        got, fix = (
+            f"a {type(given).__name__} that Arrow cannot read ({error})",
+            "pass one of NumPy: numpy.asarray(value)",
+        )
+        raise InvalidInput(name, needed="memory of the host", got=got, fix=fix) from error
     if found.null_count:
         fix = "fill them first, as in pyarrow.compute.fill_null(array, 0)"
-        raise InvalidInput("array", needed="an array without nulls", got=f"{found.null_count} nulls", fix=fix)
-    if not (module.types.is_primitive(found.type) and found.type.bit_width <= 64):
-        got, fix = f"an array of {found.type}", "convert it to numbers first"
-        raise InvalidInput("array", needed="an array of numbers", got=got, fix=fix)
+        raise InvalidInput(name, needed="an array without nulls", got=f"{found.null_count} nulls", fix=fix)
+    types = module.types
+    if not types.is_primitive(found.type) or types.is_time(found.type) or found.type.bit_width > 64:
+        got, fix = f"an array of {found.type}", _fix_of(found.type, types, is_whole)
+        raise InvalidInput(name, needed="an array of numbers", got=got, fix=fix)
     host: npt.NDArray[Any] = found.to_numpy(zero_copy_only=False)
     return host
+
+
+def _fix_of(found: Any, types: Any, is_whole: bool) -> str:
+    """What to pass in the place of an array, or of a stream of arrays, of a type that is none of numbers."""
+    whole = "pyarrow.array(value)" if is_whole else "pyarrow.chunked_array(value).combine_chunks()"
+    if types.is_struct(found):
+        name = found.field(0).name
+        return f"pass one column of it: {f'value.field({name!r})' if is_whole else f'value[{name!r}]'}"
+    if types.is_dictionary(found):
+        return f"pass the codes of its values: {whole}.indices"
+    if types.is_decimal(found):
+        return f"convert it: {whole}.cast('float64')"
+    if types.is_time(found):
+        return f"pass its counts of units: {whole}.view('int{found.bit_width}')"
+    if types.is_list(found) or types.is_large_list(found) or types.is_fixed_size_list(found):
+        return f"pass the elements of its lists, one after the other: {whole}.flatten()"
+    texts = (types.is_string, types.is_large_string, types.is_string_view, types.is_binary, types.is_large_binary)
+    if any(is_text(found) for is_text in texts):
+        return f"pass a number for each text: {whole}.cast('string').dictionary_encode().indices"
+    return "convert it to numbers first"

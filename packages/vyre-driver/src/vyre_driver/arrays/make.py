@@ -113,7 +113,7 @@ def imported(given: Any, name: str = "array") -> npt.NDArray[Any] | None:
     if hasattr(given, "__arrow_c_array__") or hasattr(given, "__arrow_c_stream__"):
         is_of_numpy = isinstance(getattr(given, "dtype", None), np.dtype)  # as a column of pandas mostly is
         if not is_of_numpy and (find_spec("pyarrow") or not hasattr(given, "__array__")):
-            return from_arrow(given)
+            return from_arrow(given, name)
     try:
         if hasattr(given, "__dlpack__"):
             return from_dlpack(given)

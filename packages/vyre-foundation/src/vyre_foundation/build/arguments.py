@@ -30,13 +30,10 @@ _NUMPY_NAMES = {
 # fmt: on
 _OF_CODES = "pass the codes of its characters, as in text.view('uint8')"
 _OF_BYTES = "pass the bytes of its characters, as in numpy.strings.encode(text).view('uint8')"
-_OF_TIMES = "pass its counts of units, where NaT is the least i64, as in time.view('int64')"
 _FIXES = {
     "S": _OF_CODES,
     "U": _OF_BYTES,
     "T": _OF_BYTES,
-    "M": _OF_TIMES,
-    "m": _OF_TIMES,
     "O": "make numbers of its objects, as in x.astype('float64')",
 }
 """What to do with an array, by the kind of a type that is none of the language."""
@@ -90,6 +87,9 @@ def fix_of_elements(given: object) -> str | None:
     if dtype.kind == "c":
         part = np.empty(0, dtype).real.dtype.name
         return f"pass its parts, z.real and z.imag, or both as a last axis, z.view({part!r}).reshape(*z.shape, 2)"
+    if dtype.kind in "Mm":
+        counts = f"numpy.asarray(time, {dtype.name!r}).view('int64')"
+        return f"pass its counts of units, where NaT is the least i64, as in {counts}"
     if dtype.type is np.void:
         return "say what its bytes are, as in x.view('uint8')"
     return _FIXES.get(dtype.kind)
