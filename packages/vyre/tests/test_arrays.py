@@ -188,7 +188,8 @@ def test_a_part_is_replaced_by_a_row_that_is_repeated(backend: vy.VyreBackend) -
     [
         ("mean", r"use \.numpy\(\)\.mean, or vyre\.mean\(a\)"),
         ("ravel", r"use \.numpy\(\)\.ravel, or a\.reshape\(-1\)"),
-        ("fill", r"use \.numpy\(\)\.fill, or a\[\.\.\.\] = value"),
+        ("fill", r"use a\[\.\.\.\] = value"),
+        ("sort", r"use a\[\.\.\.\] = vyre\.sort\(a\)"),
         ("trace", r"use \.numpy\(\)\.trace, or a function such as vyre\.sum"),
     ],
 )
@@ -204,7 +205,7 @@ def test_a_remedy_names_functions_of_the_front_door() -> None:
             with pytest.raises(AttributeError) as error:
                 getattr(array, name)
             is_named = f"or vyre.{name}(a)" in str(error.value)
-            assert is_named == (name in vy.__all__ and name not in ("round", "transpose")), name
+            assert is_named == (name in vy.__all__ and name not in ("partition", "round", "sort", "transpose")), name
 
 
 def test_what_numpy_s_arrays_have_too(backend: vy.VyreBackend) -> None:

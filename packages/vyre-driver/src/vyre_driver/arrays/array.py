@@ -30,14 +30,12 @@ if TYPE_CHECKING:
 COPY = "copy it with .numpy(), or on the device with .copy()"
 """What to do where memory cannot be used in place."""
 _FUNCTIONS = frozenset(
-    "all any argmax argmin argsort cumprod cumsum dot max mean min partition "
-    "prod repeat searchsorted sort std sum var".split()
+    "all any argmax argmin argsort cumprod cumsum dot max mean min prod repeat searchsorted std sum var".split()
 )
 """Methods of NumPy's arrays that are functions of the front door."""
 _INSTEAD = {
     "clip": "a kernel with vyre.clamp",
     "compress": "vyre.compact(a, mask)",
-    "fill": "a[...] = value",
     "flatten": "a.copy().reshape(-1)",
     "nonzero": "vyre.compact",
     "ravel": "a.reshape(-1)",
@@ -46,6 +44,14 @@ _INSTEAD = {
     "swapaxes": "a.transpose(…)",
     "take": "vyre.gather(a, indices)",
 }
+_IN_PLACE = {
+    "fill": "a[...] = value",
+    "partition": "a[...] = vyre.sort(a)",
+    "put": "vyre.scatter, which gives a new array",
+    "resize": "a.reshape(…), or vyre.empty and a copy",
+    "sort": "a[...] = vyre.sort(a)",
+}
+"""Methods that change an array: called on `.numpy()` they would change a copy."""
 NAMED_HOLDERS = 5
 """How many arrays the error of a full device names."""
 
@@ -195,7 +201,7 @@ class DeviceArray(WithoutOperators, ResidentArray):
             message = f"{type(self).__name__!r} object has no attribute {name!r}"
             if hasattr(np.ndarray, name) and not name.startswith("_"):
                 instead = f"vyre.{name}(a)" if name in _FUNCTIONS else _INSTEAD.get(name, "a function such as vyre.sum")
-                message += f". Fix: use .numpy().{name}, or {instead}"
+                message += f". Fix: use {_IN_PLACE.get(name) or f'.numpy().{name}, or {instead}'}"
             raise AttributeError(message, name=name, obj=self)
         found, on_host = None, is_on_host(self.backend)
         if on_host == (name == "__array_interface__") and not (on_host and self.dtype.numpy.kind == "V"):
