@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -51,3 +52,55 @@ assert backend.download_resident(resource) is not None
 def test_a_forked_process() -> None:
     run = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=120, check=False)
     assert (run.returncode, run.stderr) == (0, "")
+
+
+LOCKS = """
+import gc, threading, traceback
+import numpy as np
+from llvmlite.binding.ffi import register_lock_callback, unregister_lock_callback
+from vyre_driver import backend_for
+from vyre_driver_cpu.cpu import llvm_lock, named
+from vyre_foundation.build import program
+from vyre_foundation.dtype import u32
+
+missed = []
+
+def check():
+    def attempt():
+        if llvm_lock.acquire(blocking=False):
+            llvm_lock.release()
+            missed.append(calls)
+
+    calls = "".join(traceback.format_stack())
+    thread = threading.Thread(target=attempt)
+    thread.start()
+    thread.join()
+
+def done():
+    pass
+
+register_lock_callback(check, done)
+with program("k", 64) as p:
+    x = p.read("x", u32)
+    p.write("out", u32, like=x)[p.global_id(0)] = x[p.global_id(0)] + 1
+backend = backend_for("cpu")
+backend.dispatch(p.build(), [np.zeros(9, np.uint32)])
+named("armv8")
+backend.shutdown()
+del backend, p
+gc.collect()
+unregister_lock_callback(check, done)
+assert not missed, missed[0]
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform does not fork")
+@pytest.mark.parametrize("cache", ["off", "rw"])
+def test_forks_wait_for_each_call_of_llvm(cache: str, tmp_path: Path) -> None:
+    """A child would inherit the lock of llvmlite from a thread that does not exist there."""
+    environment = os.environ | {"VYRE_CACHE": cache, "VYRE_CACHE_DIR": str(tmp_path)}
+    for _ in range(1 if cache == "off" else 2):  # compiled, and loaded from the store
+        run = subprocess.run(
+            [sys.executable, "-c", LOCKS], capture_output=True, text=True, timeout=120, check=False, env=environment
+        )
+        assert (run.returncode, run.stderr) == (0, "")

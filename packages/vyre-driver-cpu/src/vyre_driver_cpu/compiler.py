@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
-import threading
+import weakref
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import count
@@ -13,18 +13,12 @@ from typing import Any
 import llvmlite.binding as llvm
 from llvmlite.binding.ffi import ObjectRef
 
-from vyre_driver_cpu.cpu import Cpu, host
-from vyre_foundation.forks import forks_wait_for
+from vyre_driver_cpu.cpu import Cpu, host, llvm_lock
 
 LEVEL = 3
 LOCALLY = "; optimize: locally"
 """The first line of a long text whose vectors are made already. LLVM's whole pipeline combines its instructions again
 and again: 730 ms for SHA-256, where the passes that are of use take 30."""
-
-
-_lock = threading.RLock()
-"""Held during calls of LLVM."""
-forks_wait_for(_lock)
 
 
 class CompileFailed(Exception):
@@ -34,9 +28,8 @@ class CompileFailed(Exception):
 def compile_text(text: str, cpu: Cpu, level: int = LEVEL) -> bytes:
     """Optimized object code of a module, for a CPU; `CompileFailed` if the text is no LLVM IR."""
     try:
-        with _lock:
-            module = optimized(text, cpu, level)
-            return bytes(target_machine(cpu, level).emit_object(module))
+        with llvm_lock:
+            return bytes(target_machine(cpu, level).emit_object(optimized(text, cpu, level)))
     except RuntimeError as error:
         raise CompileFailed(str(error)) from error
 
@@ -175,7 +168,7 @@ def _fenced(module: llvm.ModuleRef) -> llvm.ModuleRef:
 
 def assembly(text: str, cpu: Cpu) -> str:
     """What `compile_text` makes of a module, to read."""
-    with _lock:
+    with llvm_lock:
         return str(target_machine(cpu, LEVEL).emit_assembly(optimized(text, cpu)))
 
 
@@ -198,14 +191,12 @@ class LoadedCode:
 
     def __init__(self, code: bytes, names: Sequence[str]) -> None:
         try:
-            with _lock:
-                builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
-                for name in names:
-                    builder.export_symbol(name)
-                self._tracker = builder.link(_jit(), f"vyre_{next(_number)}")
+            with llvm_lock:
+                tracker = _linked(code, names)
         except RuntimeError as error:
             raise CompileFailed(str(error)) from error
-        self.addresses = {name: int(self._tracker[name]) for name in names}
+        self.addresses = {name: int(tracker[name]) for name in names}
+        weakref.finalize(self, _unload, [tracker]).atexit = False  # threads may still run it then
 
     def function(self, name: str, *types: type, result: type | None = None) -> Callable[..., Any]:
         """A function, as Python calls it; calls release the interpreter's lock."""
@@ -224,6 +215,19 @@ def _locked_type(result: type | None, *types: type) -> type[Any]:
 
 
 _number = count()
+
+
+def _linked(code: bytes, names: Sequence[str]) -> llvm.ResourceTracker:
+    builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+    for name in names:
+        builder.export_symbol(name)
+    return builder.link(_jit(), f"vyre_{next(_number)}")
+
+
+def _unload(trackers: list[llvm.ResourceTracker]) -> None:
+    """Drop the last reference to loaded code, which calls LLVM."""
+    with llvm_lock:
+        trackers.clear()
 
 
 @cache

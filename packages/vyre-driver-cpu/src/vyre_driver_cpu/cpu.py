@@ -7,6 +7,7 @@ code is stored, and each piece of code names what it needs.
 from __future__ import annotations
 
 import os
+import threading
 from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
@@ -15,6 +16,11 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from vyre_driver.errors import BackendUnavailable
+from vyre_foundation.forks import forks_wait_for
+
+llvm_lock = threading.RLock()
+"""Held during calls of LLVM, also those that free what it gave."""
+forks_wait_for(llvm_lock)
 
 COMPILER = f"llvmlite {llvmlite.__version__} LLVM {'.'.join(map(str, llvm.llvm_version_info))}"
 """What compiles, for the identity of compiled code."""
@@ -88,9 +94,10 @@ def _kind(triple: str) -> tuple[str, str]:
 @cache
 def host() -> Cpu:
     """The CPU of this process."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    return _tuned(Cpu(llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()))
+    with llvm_lock:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        return _tuned(Cpu(llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()))
 
 
 def _tuned(cpu: Cpu) -> Cpu:
@@ -117,11 +124,12 @@ def named(name: str) -> Cpu:
     """One of `NAMED`, or ``host``; `BackendUnavailable` where this build of LLVM cannot make code for it."""
     if name == "host":
         return host()
-    llvm.initialize_all_targets()
-    llvm.initialize_all_asmprinters()
     cpu = NAMED[name]
     try:
-        llvm.Target.from_triple(cpu.triple)
+        with llvm_lock:
+            llvm.initialize_all_targets()
+            llvm.initialize_all_asmprinters()
+            llvm.Target.from_triple(cpu.triple)
     except RuntimeError as error:
         fix = "install an llvmlite that has this target"
         raise BackendUnavailable("cpu", f"LLVM makes no code for {cpu.triple}: {error}", fix=fix) from error
