@@ -47,7 +47,7 @@ NUMPY = {
     **{f"nan{name}": f"numpy.nan{name}(x)" for name in ("max", "mean", "min", "prod", "std", "sum", "var")},
     "nonzero": "numpy.nonzero(mask)[0]", "norm": "numpy.linalg.norm(x)", "outer": "numpy.outer(x, y)",
     "permute_dims": "numpy.transpose(m, (1, 0))", "ptp": "numpy.ptp(x)", "put": "w[numpy.argsort(indices)]",
-    "quantile": "numpy.quantile(x, q, method='lower')", "ravel": "numpy.ravel(m)",
+    "quantile": "numpy.quantile(x, q)", "ravel": "numpy.ravel(m)",
     "reshape": "numpy.reshape(x, (1, -1))", "swapaxes": "numpy.swapaxes(m, 0, 1)", "take": "numpy.take(x, indices)",
     "union1d": "numpy.union1d(x, y)", "unique_counts": "numpy.unique_counts(x)[1]",
     "unique_values": "numpy.unique(x)", "vdot": "numpy.vdot(x, y)", "vecdot": "numpy.vecdot(x, y)",
@@ -104,6 +104,12 @@ def test_what_is_said_of_arrays_is_what_numpy_computes(name: str) -> None:
     if name not in OTHERS:
         found = found.counts if name == "unique_counts" else found
         np.testing.assert_allclose(np.asarray(found), eval(NUMPY[name], dict(GIVEN)), rtol=1e-6, err_msg=name)
+
+
+def test_differences_of_unsigned_numbers_wrap() -> None:
+    found = eval(ARRAYS["diff"], {**GIVEN, "x": GIVEN["n"]})
+    assert np.array_equal(found, np.diff(GIVEN["n"]))
+    assert found.dtype == np.uint32
 
 
 def test_what_is_said_of_functions_for_learning_is_what_they_compute(tmp_path: Path) -> None:
@@ -180,6 +186,10 @@ def test_names_that_are_here_have_no_remedy() -> None:
         ("bool", r"use vyre\.bool_"),
         ("softmax", r"call vyre\.max and vyre\.sum with axis=-1 for the rows"),
         ("topk", r"use vyre(_algorithms)?\.top_k"),
+        ("UnsupportedFeature", "import it: from vyre_driver import UnsupportedFeature$"),
+        ("complex64", r"pass its parts, z\.real and z\.imag"),
+        ("datetime64", "pass its counts of units"),
+        ("format", r"choose one of the names in dir\(vyre(_algorithms)?\)"),
         ("zzzzz", r"choose one of the names in dir\(vyre(_algorithms)?\)"),
     ],
 )

@@ -12,10 +12,11 @@ from types import MappingProxyType, ModuleType
 
 import numpy as np
 
+import vyre_driver
 import vyre_foundation.functions as operations
 import vyre_math
 from vyre_foundation import BuildError
-from vyre_foundation.build.arguments import dtype_of
+from vyre_foundation.build.arguments import dtype_of, fix_of_elements
 
 # fmt: off
 ELEMENTS: Mapping[str, str] = {
@@ -45,7 +46,8 @@ ARRAYS: Mapping[str, str] = {
     "compress": "vyre.compact(x, mask)", "copy": "x.copy()", "count_nonzero": "vyre.sum(x != 0)",
     "cummax": "vyre.scan(x, 'max')", "cummin": "vyre.scan(x, 'min')", "cumulative_prod": "vyre.cumprod(x)",
     "cumulative_sum": "vyre.cumsum(x)", "default_rng": "vyre.uniform(key, shape)",
-    "diff": "vyre.correlate(x, numpy.array([-1, 1], x.dtype))", "digitize": "vyre.searchsorted(edges, x, 'right')",
+    "diff": "vyre.correlate(x, numpy.array([-1, 1]).astype(x.dtype))",
+    "digitize": "vyre.searchsorted(edges, x, 'right')",
     "empty_like": "vyre.empty(x.shape, x.dtype)", "extract": "vyre.compact(x, mask)",
     "fft2": "vyre.fft(vyre.fft(m, axis=1), axis=0)", "flatnonzero": "vyre.compact(numpy.arange(mask.size), mask)",
     "flip": "x[::-1]", "frompyfunc": "vyre.kernel(function)", "inner": "vyre.dot(x, y)",
@@ -57,7 +59,8 @@ ARRAYS: Mapping[str, str] = {
     "nonzero": "vyre.compact(numpy.arange(mask.size), mask)", "norm": "vyre.dot(x, x) ** 0.5",
     "outer": "vyre.matmul(x.reshape(-1, 1), y.reshape(1, -1))", "permutation": "vyre.shuffle(x, key)",
     "permute_dims": "vyre.transpose(m, (1, 0))", "ptp": "vyre.max(x) - vyre.min(x)",
-    "put": "vyre.scatter(x, indices, w)", "quantile": "vyre.sort(x)[int(q * (x.size - 1))]",
+    "put": "vyre.scatter(x, indices, w)",
+    "quantile": "numpy.interp(q * (x.size - 1), numpy.arange(x.size), vyre.sort(x))",
     "rand": "vyre.uniform(key, shape)", "randint": "vyre.philox(key, size)", "randn": "vyre.normal(key, shape)",
     "random": "vyre.uniform(key, shape)", "ravel": "m.reshape(-1)", "reshape": "x.reshape(1, -1)",
     "standard_normal": "vyre.normal(key, shape)", "swapaxes": "vyre.matrix_transpose(m)",
@@ -120,7 +123,9 @@ def _remedy(module: str, name: str, names: Iterable[str]) -> str:
     home = next((home for home in (np, np.linalg, np.fft) if name in home.__all__), None)
     if home is not None:
         return _of_numpy(home, name)
-    near = get_close_matches(name, list(names), 1)
+    if name in dir(vyre_driver) and not name.startswith("_"):
+        return f"import it: from vyre_driver import {name}"
+    near = get_close_matches(name, list(names), 1, cutoff=0.75)
     return f"use {module}.{near[0]}" if near else f"choose one of the names in dir({module})"
 
 
@@ -131,4 +136,6 @@ def _of_numpy(home: ModuleType, name: str) -> str:
         return f"use vyre.{dtype_of(found)}".replace("vyre.bool", "vyre.bool_")
     except BuildError:
         pass
+    if isinstance(found, type) and issubclass(found, np.generic) and (fix := fix_of_elements(np.dtype(found))):
+        return fix
     return f"call {written} on the host: functions of vyre take what it gives" if callable(found) else f"use {written}"
