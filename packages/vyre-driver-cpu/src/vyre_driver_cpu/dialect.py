@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from vyre_driver.legalization.context import Context
+from typing import TYPE_CHECKING
+
 from vyre_driver.legalization.target import Groups, Target
-from vyre_driver_cpu.jam import jam_lookups
-from vyre_driver_cpu.rows import write_out_rows
+from vyre_driver_cpu import codegen
 from vyre_driver_cpu.spelling import Spellings
-from vyre_driver_cpu.unswitch import unswitch_loops
-from vyre_driver_cpu.versions import follow_versions
 from vyre_foundation.dtype import bool_
 from vyre_foundation.passes import Pass
+
+if TYPE_CHECKING:
+    from vyre_driver.legalization.context import Context
 
 
 def passes_of(vector_bits: int) -> tuple[Pass[Context], ...]:
     """What comes behind legalization, for vectors of a size."""
     return (
         Pass("unswitch-loops", "Evaluate uniform conditions before a loop over invocations",
-             lambda p, c: unswitch_loops(p)),
-        Pass("write-out-rows", "Write out short loops along rows", lambda p, c: write_out_rows(p)),
-        Pass("jam-lookups", "Run a few invocations together that look up small elements", lambda p, c: jam_lookups(p)),
+             lambda p, c: codegen.unswitch_loops(p)),
+        Pass("write-out-rows", "Write out short loops along rows", lambda p, c: codegen.write_out_rows(p)),
+        Pass("jam-lookups", "Run a few invocations together that look up small elements",
+             lambda p, c: codegen.jam_lookups(p)),
         Pass("follow-versions", "Write what comes behind a region in two versions behind each of them",
-             lambda p, c: follow_versions(p, vector_bits)),
+             lambda p, c: codegen.follow_versions(p, vector_bits)),
     )  # fmt: skip
 
 

@@ -14,21 +14,19 @@ from vyre_driver.device.profile import DeviceProfile, Extent
 from vyre_driver.engine.pending import AsyncCall
 from vyre_driver.engine.port import CLOSING, DevicePort, SourceUnit
 from vyre_driver.errors import BackendError, KernelCompileFailed
-from vyre_driver.legalization.lowered import Lowered
 from vyre_driver.legalization.target import Target
 from vyre_driver.policy.queue import LONGEST_BLOCKING
+from vyre_driver_cpu import codegen
 from vyre_driver_cpu.binary import from_bytes, to_bytes
 from vyre_driver_cpu.caller import CallerLaunch
 from vyre_driver_cpu.compiler import CompileFailed, assembly, compile_text
 from vyre_driver_cpu.cpu import Cpu, host
 from vyre_driver_cpu.dialect import target_of
-from vyre_driver_cpu.emit import emit
 from vyre_driver_cpu.launch import Argument, Arguments, Module
 from vyre_driver_cpu.memory import HostMemory, allocate, in_place, wrap
 from vyre_driver_cpu.order import Order, Work
 from vyre_driver_cpu.probe import CALLER, THREADS, profile
 from vyre_driver_cpu.recording import FILLED_AT_ONCE, Recording
-from vyre_driver_cpu.report import vector_reports
 from vyre_driver_cpu.runtime import PoolJobs, native, pool, thread_count
 from vyre_driver_cpu.spelling import spellings_of
 from vyre_foundation.cached import cached_property
@@ -36,6 +34,8 @@ from vyre_foundation.cached import cached_property
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+    from vyre_driver.legalization.lowered import Lowered
 
 
 class CpuPort(DevicePort[Module, HostMemory, Work]):
@@ -71,7 +71,7 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
     # ── compile ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def emit(self, lowered: Lowered) -> SourceUnit:
-        return emit(lowered, self._spellings)
+        return codegen.emit(lowered, self._spellings)
 
     def compile(self, unit: SourceUnit, queue: int = 0) -> Module:
         code = self._compiled(unit)
@@ -91,7 +91,7 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
         return module.for_queue(queue)
 
     def describe(self, unit: SourceUnit) -> tuple[str, ...]:
-        return tuple(map(str, vector_reports(assembly(unit.text, self._cpu))))
+        return tuple(map(str, codegen.vector_reports(assembly(unit.text, self._cpu))))
 
     def binary(self, module: Module) -> bytes | None:
         return to_bytes(module.code, module.names, self._cpu)
