@@ -13,7 +13,7 @@ import pytest
 ALLOWED = {
     "vyre-algorithms/src/vyre_algorithms/replay.py": 1,  # asked without waiting
     "vyre-conform/src/vyre_conform/controls/hunt.py": 3,  # a program of its own, which forks nothing
-    "vyre-conform/src/vyre_conform/prove.py": 1,
+    "vyre-conform/src/vyre_conform/proving.py": 1,
     "vyre-distributed/src/vyre_distributed/backend.py": 1,  # a client of a cluster does not outlive a fork
     "vyre-distributed/src/vyre_distributed/pipeline.py": 1,
     "vyre-driver-cpu/src/vyre_driver_cpu/compiler.py": 1,  # forks wait for it

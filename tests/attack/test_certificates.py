@@ -31,7 +31,7 @@ from vyre_conform.certificate import (
 )
 from vyre_conform.gaps import read_gaps
 from vyre_conform.html import write_page
-from vyre_conform.prove import prove
+from vyre_conform.proving import prove
 from vyre_conform.report import Report
 from vyre_conform.reproducer import format_launch, read_reproducer
 from vyre_conform.run import Run, read_run, write_run

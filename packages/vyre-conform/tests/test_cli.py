@@ -208,7 +208,7 @@ def test_folders_of_files_are_made(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device without space")
 @pytest.mark.parametrize("option", REPORTS)
 def test_a_full_disk_is_status_2_and_one_line(option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(import_module("vyre_conform.prove"), "git_facts", lambda: {"commit": "0", "dirty": "false"})
+    monkeypatch.setattr(import_module("vyre_conform.proving"), "git_facts", lambda: {"commit": "0", "dirty": "false"})
     monkeypatch.setattr(import_module("vyre_conform.bench"), "checkout", lambda packages: {})
     full = tmp_path / "full"  # as a link, so that nothing takes the device away
     full.symlink_to("/dev/full")

@@ -107,7 +107,7 @@ def test_options_that_mean_nothing_are_status_2(words: tuple[str, ...]) -> None:
 
 def test_a_certificate_is_verified_by_replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        import_module("vyre_conform.prove"), "git_facts", lambda: {"commit": "c0ffee", "dirty": "false"}
+        import_module("vyre_conform.proving"), "git_facts", lambda: {"commit": "c0ffee", "dirty": "false"}
     )
     monkeypatch.setattr(import_module("vyre_conform.bench"), "checkout", lambda packages: {})
     target = tmp_path / "certificate.json"

@@ -15,7 +15,7 @@ from vyre_conform.changes import changes
 from vyre_conform.failures import grouped, reasons
 from vyre_conform.html.page import page_data
 from vyre_conform.oracle.missing import missing
-from vyre_conform.prove import task_of
+from vyre_conform.proving import task_of
 from vyre_conform.report import Report
 from vyre_conform.run import Exit
 from vyre_conform.show import LOG_LINES, log_lines, show

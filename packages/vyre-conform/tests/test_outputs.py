@@ -9,7 +9,7 @@ from vyre_conform.address import address
 from vyre_conform.cell import Digests
 from vyre_conform.changes import changes
 from vyre_conform.junit import write_junit
-from vyre_conform.prove import task_of
+from vyre_conform.proving import task_of
 from vyre_conform.worker import Hello
 
 

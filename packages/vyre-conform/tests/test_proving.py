@@ -11,7 +11,7 @@ from vyre_conform import Cell, Exit, Query, Report, Run, State, Suite, Task, pro
 from vyre_conform.address import BadQuery
 from vyre_conform.case import Spec
 from vyre_conform.gaps import BadGapList
-from vyre_conform.prove import Watch, task_of
+from vyre_conform.proving import Watch, task_of
 from vyre_conform.report import Kill
 from vyre_conform.show import command
 from vyre_conform.testing import cells

@@ -10,7 +10,7 @@ import pytest
 from vyre_conform import Cell, Query, Run, State, Suite, Task, merge, prove, read_run, write_run
 from vyre_conform.address import address
 from vyre_conform.cell import Digests, OracleMismatch
-from vyre_conform.prove import Watch
+from vyre_conform.proving import Watch
 from vyre_conform.run import BadRun, RunsDiffer
 from vyre_conform.worker import Hello
 

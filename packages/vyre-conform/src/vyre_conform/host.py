@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from vyre_conform.run import digest_of
+from vyre_conform.digest import digest_of
 from vyre_driver.observe.provenance import SourceProvenance, capture_git_info_at
 
 JUDGES = ("vyre-foundation", "vyre-math", "vyre-driver", "vyre-reference", "vyre-conform")

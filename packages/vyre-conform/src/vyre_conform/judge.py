@@ -9,10 +9,10 @@ from dataclasses import replace
 from vyre_conform.case import Case, Exactly, Launch, OutputSlice
 from vyre_conform.cell import Cell, Digests, State
 from vyre_conform.compare import bytes_of, describe, difference
+from vyre_conform.digest import digest_of
 from vyre_conform.gaps import Gap
 from vyre_conform.oracle import Verdict
 from vyre_conform.outcome import Crashed, Outcome, Raised, Returned, TimedOut
-from vyre_conform.run import digest_of
 
 
 def judge(case: Case, verdict: Verdict, backend: str, outcome: Outcome, seconds: float = 0.0) -> list[Cell]:

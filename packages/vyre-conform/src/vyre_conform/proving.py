@@ -17,6 +17,7 @@ from vyre_conform.address import Query
 from vyre_conform.bench import CaseRunner
 from vyre_conform.case import Case, Size, Spec
 from vyre_conform.cell import Cell, OracleMismatch, Undecided
+from vyre_conform.digest import digest_of
 from vyre_conform.gaps import gaps_of
 from vyre_conform.host import code_digest, git_facts, host_facts, versions
 from vyre_conform.oracle import Verdict
@@ -26,7 +27,6 @@ from vyre_conform.run import (
     Run,
     RunsDiffer,
     Task,
-    digest_of,
     header,
     new_journal,
     read_run,

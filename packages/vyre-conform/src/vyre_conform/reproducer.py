@@ -15,7 +15,7 @@ from typing import Any
 from vyre_conform.case import Launch
 from vyre_conform.cell import Cell
 from vyre_conform.plain import read_json, require
-from vyre_conform.worker.entries import ENTRIES
+from vyre_conform.worker.entries import entry_of
 from vyre_driver.observe.writing import writing
 from vyre_foundation.errors import VyreError
 from vyre_foundation.text import parse, print_program
@@ -75,8 +75,10 @@ def read_reproducer(path: Path) -> Launch:
 
 def _entry(name: object) -> str:
     entry: str = require(name, str, what="the entry")
-    if entry not in ENTRIES:
-        raise ValueError(f"{entry!r} is no way into a backend")
+    try:
+        entry_of(entry)
+    except KeyError:
+        raise ValueError(f"{entry!r} is no way into a backend") from None
     return entry
 
 

@@ -16,10 +16,9 @@ from enum import IntEnum
 from pathlib import Path
 from typing import IO, Any
 
-from blake3 import blake3
-
 from vyre_conform.address import Address, parse_address
 from vyre_conform.cell import Cell, OracleMismatch, State, Undecided
+from vyre_conform.digest import digest_of
 from vyre_conform.plain import checked, read_json, require, texts
 from vyre_conform.worker.protocol import Hello
 from vyre_driver.observe.writing import named, writing
@@ -354,15 +353,6 @@ def merge(runs: Sequence[Run]) -> Run:
     merged.seconds, merged.is_complete = sum(run.seconds for run in ordered), True
     merged.digest = write_run(merged)
     return merged
-
-
-def digest_of(*parts: bytes) -> str:
-    """BLAKE3 over parts with their lengths before them, in hex."""
-    hasher = blake3()
-    for part in parts:
-        hasher.update(len(part).to_bytes(8, "little"))
-        hasher.update(part)
-    return hasher.hexdigest()
 
 
 def _link(before: str, text: str) -> str:

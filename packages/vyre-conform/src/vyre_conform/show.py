@@ -20,7 +20,7 @@ from vyre_conform.coverage import summed_up
 from vyre_conform.failures import Failure, grouped, reasons
 from vyre_conform.oracle import Verdict
 from vyre_conform.oracle.missing import missing
-from vyre_conform.prove import Watch
+from vyre_conform.proving import Watch
 from vyre_conform.report import Kill, Report
 from vyre_conform.run import WHOLE, Exit, Run, Task
 from vyre_conform.suite import Suite

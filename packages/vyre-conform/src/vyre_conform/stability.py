@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from vyre_conform.address import Query
 from vyre_conform.case import Case, Refusal
-from vyre_conform.run import digest_of
+from vyre_conform.digest import digest_of
 from vyre_conform.suite import Suite
 from vyre_conform.worker.opening import NamedBy, open_backend
 from vyre_driver import process

@@ -23,7 +23,7 @@ GROUP = 16
 
 
 def specs() -> Iterator[Spec]:
-    for entry in (name for name in ENTRIES if name not in OWN and not name.startswith(CLAIM)):
+    for entry in (name for name in ENTRIES if name not in OWN):
         for name, build in PROGRAMS.items():
             if not (entry == "sequence" and name in CHANGING):
                 yield seeded(address("entries", entry, program=name), _through, entry, build)

@@ -10,10 +10,11 @@ from typing import Any
 from vyre_conform.case import Size
 from vyre_conform.cell import State
 from vyre_conform.certificate.document import Certificate, canonical, cell_digest, contradictions, counted
+from vyre_conform.digest import digest_of
 from vyre_conform.host import code_digest, package_digest
-from vyre_conform.prove import suite_of
+from vyre_conform.proving import suite_of
 from vyre_conform.report import Report
-from vyre_conform.run import WHOLE, Run, digest_of
+from vyre_conform.run import WHOLE, Run
 from vyre_foundation.errors import VyreError
 
 REFERENCE = "reference"

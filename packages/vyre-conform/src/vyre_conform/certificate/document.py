@@ -15,9 +15,10 @@ from typing import Any
 
 from vyre_conform.address import parse_address
 from vyre_conform.cell import Cell, State
+from vyre_conform.digest import digest_of
 from vyre_conform.gaps import Gap, gaps_of
 from vyre_conform.plain import read_json, require, texts
-from vyre_conform.run import WHOLE, Task, digest_of
+from vyre_conform.run import WHOLE, Task
 from vyre_conform.worker.protocol import Hello
 from vyre_foundation.errors import VyreError
 

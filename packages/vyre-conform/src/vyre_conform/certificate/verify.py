@@ -16,12 +16,13 @@ from random import Random
 from vyre_conform.case import Size, Spec
 from vyre_conform.cell import Cell, State
 from vyre_conform.certificate.document import Certificate, cell_digest
+from vyre_conform.digest import digest_of
 from vyre_conform.gaps import Gap
 from vyre_conform.host import code_digest
 from vyre_conform.judge import forgive, judge, skip
 from vyre_conform.oracle import settle
-from vyre_conform.prove import suite_of
-from vyre_conform.run import Task, digest_of
+from vyre_conform.proving import suite_of
+from vyre_conform.run import Task
 from vyre_conform.show import subject
 from vyre_conform.worker import Hello, NamedBy, Worker
 from vyre_driver.registry.backends import split_device

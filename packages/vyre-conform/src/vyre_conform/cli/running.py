@@ -20,7 +20,7 @@ from vyre_conform.controls import FAULTS, Fault, run_controls
 from vyre_conform.gaps import read_gaps
 from vyre_conform.judge import judge
 from vyre_conform.oracle import settle
-from vyre_conform.prove import prove, task_of
+from vyre_conform.proving import prove, task_of
 from vyre_conform.report import Report
 from vyre_conform.reproducer import read_reproducer
 from vyre_conform.run import Exit, Run

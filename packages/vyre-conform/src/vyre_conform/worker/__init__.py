@@ -1,8 +1,8 @@
-"""Backends in processes of their own, so that what kills one of them kills nothing else."""
+"""Backends in processes of their own, so that what kills one of them kills nothing else.
 
-from vyre_conform.worker.client import Cancelled, Worker
-from vyre_conform.worker.fork_servers import ForkServers
-from vyre_conform.worker.opening import NamedBy
-from vyre_conform.worker.protocol import Hello
+The names of the stub are imported on first use: such a process needs nothing of its parent's side.
+"""
 
-__all__ = ["Cancelled", "ForkServers", "Hello", "NamedBy", "Worker"]
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
-from unittest.mock import patch
 
 import numpy as np
 
@@ -74,11 +73,10 @@ class _GuardedMemory:
     @contextmanager
     def allocated(self) -> Iterator[None]:
         """Let the device have such memory."""
-        with ExitStack() as stack:
-            for name in ("allocate", "free"):
-                stack.enter_context(patch.object(self._port, name, getattr(self, name)))
-            for name in ("host_memory", "adopt"):
-                stack.enter_context(patch.object(self._device, name, getattr(self, name)))
+        with (
+            _replaced(self._port, allocate=self.allocate, free=self.free),
+            _replaced(self._device, host_memory=self.host_memory, adopt=self.adopt),
+        ):
             yield
 
     def allocate(self, size: int) -> Any:
@@ -114,6 +112,19 @@ class _GuardedMemory:
             start = piece.ctypes.data - whole.ctypes.data
             _require_canaries("before", piece.nbytes, whole[:start].tobytes())
             _require_canaries("behind", piece.nbytes, whole[start + piece.nbytes :].tobytes())
+
+
+@contextmanager
+def _replaced(owner: object, **methods: Any) -> Iterator[None]:
+    """Let an object have other methods than its class meanwhile."""
+    before = {name: vars(owner)[name] for name in methods if name in vars(owner)}
+    vars(owner).update(methods)
+    try:
+        yield
+    finally:
+        for name in methods:
+            del vars(owner)[name]
+        vars(owner).update(before)
 
 
 def _require_canaries(side: str, size: int, found: bytes | bytearray) -> None:

@@ -5,21 +5,27 @@ What a backend does not offer it refuses with `UnsupportedFeature`; that is a ce
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import lazy_loader
+
+from vyre_conform import worker
 from vyre_conform.case import Launch
 from vyre_conform.worker import over_memory
 from vyre_conform.worker.canary import GuardedBytes, foul, guarded_memory, names_of
 from vyre_conform.worker.claiming import NotExercised
-from vyre_conform.worker.claims import CLAIMS
 from vyre_conform.worker.sessions import SESSIONS
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.pipeline.compile import compile
 from vyre_foundation.errors import VyreError
+
+if TYPE_CHECKING:
+    import asyncio
+else:  # one way in of many needs it
+    asyncio = lazy_loader.load("asyncio")
 
 THREADS, REPEATS = 4, 3
 CLAIM = "claim_"
@@ -197,6 +203,16 @@ ENTRIES: Mapping[str, Enter] = {
     "sequence": over_memory.sequence,
     "device_buffers": over_memory.device_buffers,
     **SESSIONS,
-    **{f"{CLAIM}{name}": _claim(check) for name, check in CLAIMS.items()},
 }
-"""Ways in by name, and checks of what a backend says of itself, which end in a dispatch as well."""
+"""Ways in by name."""
+
+
+def entry_of(name: str) -> Enter:
+    """The way in of a name, or the check of what a backend says of itself, which ends in a dispatch as well.
+
+    Raises:
+        KeyError: There is none.
+    """
+    if not name.startswith(CLAIM):
+        return ENTRIES[name]
+    return _claim(worker.claims.CLAIMS[name.removeprefix(CLAIM)])  # which import more than all ways in

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
+import vyre_foundation.testing.dialect  # noqa: F401 - registers the ops that random programs call
 from vyre_conform.case import Launch
 from vyre_conform.host import own_packages, package_digest
 from vyre_conform.outcome import Outcome, Raised, Returned, raised
 from vyre_conform.worker.canary import CanaryDied
 from vyre_conform.worker.claiming import BrokenClaim
-from vyre_conform.worker.entries import ENTRIES
+from vyre_conform.worker.entries import entry_of
 from vyre_conform.worker.inbox import Inbox, private_streams
 from vyre_conform.worker.opening import NamedBy, open_backend, registering_module
 from vyre_conform.worker.protocol import LEAVE, Hello, hello_message, launch_of, outcome_message, programs_of, send
@@ -96,7 +97,7 @@ def prepare(backend: VyreBackend, programs: Sequence[Program]) -> Outcome:
 def _dispatch(backend: VyreBackend, launch: Launch) -> Returned:
     """One dispatch over memory that the backend could write to, if it had that fault."""
     arguments = [bytearray(data) for data in launch.arguments]
-    outputs = ENTRIES[launch.entry](backend, launch, arguments)
+    outputs = entry_of(launch.entry)(backend, launch, arguments)
     names = [buffer.name for buffer in launch.program.inputs]
     changed = [n for n, now, was in zip(names, arguments, launch.arguments, strict=True) if now != was]
     return Returned(tuple(bytes(view) for view in outputs), changed_inputs=tuple(changed))
