@@ -35,7 +35,7 @@ def said(module: str, name: str) -> str:
             case ast.Assign(targets=[ast.Name(id=found)]) | ast.AnnAssign(target=ast.Name(id=found)) if found == name:
                 return _string_after(body[place + 1 :]) or _other_name(node.value)
             case ast.ImportFrom(module=str(source)) if any(name == (a.asname or a.name) for a in node.names):
-                return said(source, name)
+                return said(f"{module}.{source}" if node.level else source, name)
     raise LookupError(f"{name} is not defined in {module}")
 
 
@@ -63,8 +63,8 @@ def _other_name(value: ast.expr | None) -> str:
 def _parsed(module: str) -> ast.Module:
     top, _, rest = module.partition(".")
     source = PACKAGES / top.replace("_", "-") / "src" / top / rest.replace(".", "/")
-    file = source.with_suffix(".py") if source.with_suffix(".py").exists() else source / "__init__.py"
-    return ast.parse(file.read_text("utf-8"))
+    files = source.with_suffix(".py"), source / "__init__.pyi", source / "__init__.py"  # the stub of a lazy package
+    return ast.parse(next(file for file in files if file.exists()).read_text("utf-8"))
 
 
 CONTRACT_HEAD = ("method", "does", "by default")

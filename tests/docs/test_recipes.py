@@ -183,10 +183,12 @@ _optimizer, _emitter ="""
 def test_a_pass_of_one_backend_is_added_as_its_recipe_says(copy: Path) -> None:
     package = copy / "packages/vyre-driver-cpu/src/vyre_driver_cpu"
     (package / "nothing.py").write_text("def nothing(program):\n    return program\n")
-    stage = '        Pass("nothing", "Change nothing", lambda p, c: nothing(p)),\n'
+    stage = '        Pass("nothing", "Change nothing", lambda p, c: codegen.nothing(p)),\n'
     edit(package / "dialect.py", "    return (\n", f"    return (\n{stage}")
     line = "import jam_lookups\n"
-    edit(package / "dialect.py", line, f"{line}from vyre_driver_cpu.nothing import nothing\n")
+    edit(package / "codegen" / "stages.py", line, f"{line}from vyre_driver_cpu.nothing import nothing\n")
+    line = "    jam_lookups as jam_lookups,\n"
+    edit(package / "codegen" / "__init__.pyi", line, f"{line}    nothing as nothing,\n")
     conforms(copy, "cpu", "ops:add:dtype=i32,*")
 
 

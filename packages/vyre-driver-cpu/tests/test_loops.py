@@ -12,7 +12,7 @@ from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import For
-from vyre_foundation.text.parser import parse
+from vyre_foundation.text import parse
 
 
 def nested(*trips: int) -> list[For]:

@@ -1,5 +1,6 @@
 """The vyre language: IR, types, op table, validator, wire form, fingerprint, text form."""
 
+from vyre_foundation import discovery
 from vyre_foundation.build import Array, Mutable, ProgramBuilder, Value, apply, call, constant, program, select
 from vyre_foundation.build.composed import (
     ceil_div,
@@ -15,7 +16,6 @@ from vyre_foundation.build.composed import (
     step,
 )
 from vyre_foundation.dialects.registry import discover_with
-from vyre_foundation.discovery.dialects import discover
 from vyre_foundation.dtype import (
     DType,
     bf16,
@@ -41,7 +41,7 @@ from vyre_foundation.validate import Facts, Finding, InvalidProgram, validate
 from vyre_foundation.wire import WireError, decode, encode, fingerprint
 
 add_methods()
-discover_with(discover)
+discover_with(lambda taken: discovery.discover(taken))  # whose modules are imported then
 
 __version__ = "0.1.0"
 

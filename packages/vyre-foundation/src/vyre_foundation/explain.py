@@ -24,7 +24,7 @@ from vyre_foundation.validate.codes import REASONS, RULES, Rule
 
 GROUP = "vyre.codes"
 OWN_MODULES = (
-    *("errors", "dialects.attributes", "dialects.definition", "discovery.manifest", "discovery.migration"),
+    *("errors", "dialects.attributes", "dialects.errors", "discovery.manifest", "discovery.migration"),
     *("validate.facts", "wire.errors", "text.errors"),
 )
 """Where this distribution has its error classes."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import vyre_driver
 import vyre_reference
 from vyre_driver import (
     DeviceArray,
@@ -22,7 +23,6 @@ from vyre_driver.observe.live import by_profile
 from vyre_driver.plan.axes import given_shapes, shaped_launch
 from vyre_driver.plan.launch import grid_of_invocations, require_x_alone, with_invocations
 from vyre_driver.plan.programs import HasProgram, program_of
-from vyre_driver.tune.programs import Tuning, tune_program
 from vyre_driver.tune.routing import backend_for_launch
 from vyre_foundation import Program
 from vyre_foundation.forks import ForkGuard
@@ -30,6 +30,8 @@ from vyre_foundation.ir.shapes import LAUNCH_SHAPE
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from vyre_driver.tune.programs import Tuning
 
 _shadowed: dict[tuple[VyreBackend, str], VyreBackend] = {}
 _guard = ForkGuard()
@@ -122,7 +124,9 @@ def tune(
     for size in sizes or ():  # a size that the shape of the launch does not have the axes of is refused
         sized = (DEFAULT_CONFIG if config is None else config).replace(workgroup_override=size)
         launch_of(program, inputs, arrays, sized, invocations)
-    return tune_program(program, on_host(launch.arrays), backend=backend, config=launch.config, workgroup_sizes=sizes)
+    return vyre_driver.tune_program(
+        program, on_host(launch.arrays), backend=backend, config=launch.config, workgroup_sizes=sizes
+    )
 
 
 def check(

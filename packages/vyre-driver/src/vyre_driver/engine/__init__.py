@@ -1,6 +1,7 @@
 """The one dispatch path, over a port with six primitives.
 
-`lowering` is imported on its first use: a process that finds its code in the cache needs none of it.
+The modules of the stub are imported on first use: a process that finds its code in the cache needs no `lowering`, and
+few need code ahead of time, sequences or traces.
 """
 
 import lazy_loader

@@ -1,1 +1,1 @@
-from . import lowering as lowering
+from . import artifact as artifact, lowering as lowering, sequence as sequence, traced as traced

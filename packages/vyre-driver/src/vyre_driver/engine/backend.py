@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
+from vyre_driver import engine, tune
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig, Extent
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.pending import PendingDispatch
@@ -15,16 +16,13 @@ from vyre_driver.backend.pipeline import CompiledPipeline, PipelineCacheSnapshot
 from vyre_driver.backend.resources import Resource
 from vyre_driver.backend.results import Inputs, OutputBuffers, Outputs, ResidentSequenceTiming, TimedDispatchResult
 from vyre_driver.device.profile import DeviceProfile
-from vyre_driver.engine.artifact import compile_ahead, load_ahead
 from vyre_driver.engine.bind import compilation_config
 from vyre_driver.engine.device import Device
 from vyre_driver.engine.dispatcher import Dispatcher
 from vyre_driver.engine.pending import PAUSE, SLICE, Deadline
 from vyre_driver.engine.port import Allocation
 from vyre_driver.engine.resident import ResidentBackend, Residents
-from vyre_driver.engine.sequence import Sequences
 from vyre_driver.engine.session import Session
-from vyre_driver.engine.traced import TracedCounters, TracedOpening
 from vyre_driver.errors import UnsupportedFeature
 from vyre_driver.legalization.target import Target
 from vyre_driver.observe.live import by_profile
@@ -33,7 +31,6 @@ from vyre_driver.pipeline.compile import pipeline_config
 from vyre_driver.pipeline.key import PipelineCacheKey
 from vyre_driver.plan.admission import admit_program
 from vyre_driver.plan.launch import validated, with_workgroup_size
-from vyre_driver.tune.native import measure_native
 from vyre_foundation.dtype import f32
 from vyre_foundation.ir.program import Program
 
@@ -43,6 +40,7 @@ if TYPE_CHECKING:
     from vyre_driver.backend.typed import Array
     from vyre_driver.engine.cached_launch import CachedLaunch
     from vyre_driver.engine.port import OpenPort, SourceUnit
+    from vyre_driver.engine.sequence import Sequences
     from vyre_driver.observe.trace import Trace
     from vyre_driver.policy.native import Measured, NativeVerdict
     from vyre_driver.tune.candidate import TunedVariant
@@ -255,7 +253,7 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1, checked=False)
         """The cache of sequences, made on its first use."""
         with self._session.lock:
             if self._sequencer is None:
-                self._sequencer = Sequences(self._session, self._dispatcher.launch_cache)
+                self._sequencer = engine.sequence.Sequences(self._session, self._dispatcher.launch_cache)
                 self._session.caches.add(self._sequencer)
             return self._sequencer
 
@@ -330,8 +328,8 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1, checked=False)
 
         This one is left as it is; handles to resident memory belong to one of the two.
         """
-        counters = TracedCounters(trace)
-        opening = TracedOpening(self._open_port, trace, counters)
+        counters = engine.traced.TracedCounters(trace)
+        opening = engine.traced.TracedOpening(self._open_port, trace, counters)
         return EngineBackend(self._id, opening, version=self._version, counters=counters)
 
     def spellings(self) -> tuple[TunedVariant, ...]:
@@ -372,7 +370,7 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1, checked=False)
             if (op, f32) not in device.natives.spelled:
                 raise UnsupportedFeature(f"a function of the device's own for {op}", backend=self._id)
             device.natives.forget((op, f32))
-        measured = measure_native(self, op, stride=stride, progress=progress)
+        measured = tune.native.measure_native(self, op, stride=stride, progress=progress)
         with self._session.locked() as device:
             device.natives.keep((op, f32), measured)
         return measured
@@ -477,12 +475,12 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1, checked=False)
         """
         again = self.opened_again()
         try:
-            made = compile_ahead(again, self._id, program, config)
+            made = engine.artifact.compile_ahead(again, self._id, program, config)
         except UnsupportedFeature:
             return
         finally:
             again.shutdown()
-        load_ahead(self, made)
+        engine.artifact.load_ahead(self, made)
 
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 

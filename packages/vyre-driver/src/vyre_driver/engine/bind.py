@@ -19,7 +19,7 @@ from vyre_driver.engine.pending import Deadline
 from vyre_driver.engine.port import Allocation
 from vyre_driver.engine.transfer import Args, Copies, InPlace, Input, Output, Transfer
 from vyre_driver.errors import InvalidInput, UnsupportedFeature
-from vyre_driver.legalization.lowered import COUNTERS, RUNS, TRAPS
+from vyre_driver.legalization.schedule import COUNTERS, RUNS, TRAPS
 from vyre_driver.pipeline.executable import KernelEntry
 from vyre_driver.plan.coverage import written_everywhere
 from vyre_driver.plan.launch import LaunchPlan

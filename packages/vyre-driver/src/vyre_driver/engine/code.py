@@ -19,7 +19,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vyre_driver import process
 from vyre_driver.backend.config import DispatchConfig
@@ -28,7 +28,6 @@ from vyre_driver.device.profile import Extent
 from vyre_driver.engine.pending import Deadline
 from vyre_driver.engine.port import DevicePort, OpenPort, SourceUnit
 from vyre_driver.errors import BackendError, InvalidOutput, KernelCompileFailed, UnsupportedFeature
-from vyre_driver.legalization.lowered import Lowered
 from vyre_driver.observe.metrics import Counters
 from vyre_driver.pipeline.artifact import Artifact
 from vyre_driver.pipeline.cache import PipelineCache
@@ -39,6 +38,9 @@ from vyre_driver.pipeline.log import logger
 from vyre_driver.pipeline.settings import TIMEOUT, GuardSettings
 from vyre_foundation.ir.program import Program
 from vyre_foundation.wire import encode
+
+if TYPE_CHECKING:
+    from vyre_driver.legalization.lowered import Lowered
 
 ArtifactKey = tuple[str, Extent, int, str, tuple[str, ...]]
 """What code made ahead of time is for: the program's fingerprint, its workgroup size, the error budget, the queue, and

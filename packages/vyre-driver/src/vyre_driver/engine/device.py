@@ -14,14 +14,12 @@ import numpy as np
 from vyre_driver import engine, tune
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.received import require_kind
-from vyre_driver.codegen.joined import joined
 from vyre_driver.device.profile import DeviceProfile
 from vyre_driver.engine.code import CodeCache, CompiledCode, Emission
 from vyre_driver.engine.pending import Deadline, sweep
 from vyre_driver.engine.port import Allocation, DevicePort, OpenPort, SourceUnit
 from vyre_driver.engine.resident import Residents, next_generation
 from vyre_driver.errors import DeviceOutOfMemory, InvalidOutput
-from vyre_driver.legalization.lowered import Lowered
 from vyre_driver.legalization.target import Groups, Target
 from vyre_driver.observe.metrics import Counters
 from vyre_driver.observe.progress import progress
@@ -42,6 +40,8 @@ from vyre_foundation.validate.facts import Facts
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from vyre_driver.legalization.lowered import Lowered
 
 
 class Entry(weakref.ref[Allocation]):
@@ -212,7 +212,7 @@ class Device:
         """Several programs, lowered and printed as one unit."""
         with self.counters.timing("lower_ns"):
             parts = [self._lowered(facts, config, deadline) for facts in programs]
-            while not self.port.show(unit := joined(parts)):
+            while not self.port.show(unit := engine.lowering.joined(parts)):
                 self._probe()
                 parts = [self._lowered(facts, config, deadline) for facts in programs]
             return parts, self._emitted(unit, deadline)

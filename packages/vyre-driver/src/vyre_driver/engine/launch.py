@@ -23,7 +23,7 @@ from vyre_driver.engine.pending import Deadline
 from vyre_driver.engine.port import Allocation
 from vyre_driver.engine.transfer import BYTES, Args, Form, OutputViews, Targets, Transfer
 from vyre_driver.errors import Trapped
-from vyre_driver.legalization.lowered import COUNTERS, KernelLaunch, Repeat, Step
+from vyre_driver.legalization.schedule import COUNTERS, KernelLaunch, Repeat, Step
 from vyre_driver.plan.launch import LaunchPlan
 from vyre_foundation.ir.expr import Apply, Bitcast, Cast, Expr, Id, IdKind, Length, Literal, Load, Select
 from vyre_foundation.ir.origin import Origin

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
+from vyre_driver.codegen.joined import joined as joined
 from vyre_driver.codegen.lower import legalize, passes_of
 from vyre_driver.engine.pending import Deadline
 from vyre_driver.engine.port import DevicePort, SourceUnit

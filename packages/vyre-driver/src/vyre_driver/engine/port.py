@@ -40,16 +40,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from vyre_driver.device.profile import DeviceProfile, Extent
 from vyre_driver.engine.pending import WaitLimit
 from vyre_driver.errors import UnsupportedFeature
-from vyre_driver.legalization.lowered import Lowered
 from vyre_driver.legalization.target import Target
-from vyre_driver.tune.candidate import TunedVariant
 from vyre_foundation.cached import cached_property
 from vyre_foundation.dtype import DType
+
+if TYPE_CHECKING:
+    from vyre_driver.legalization.lowered import Lowered
+    from vyre_driver.tune.candidate import TunedVariant
 
 CLOSING = 1.0
 """Seconds that closing a port waits for work in flight."""

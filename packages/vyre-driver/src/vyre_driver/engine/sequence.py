@@ -26,7 +26,7 @@ from vyre_driver.engine.resident import require_places, whole_bytes
 from vyre_driver.engine.session import Session
 from vyre_driver.engine.transfer import Copies
 from vyre_driver.errors import InvalidLaunch, Trapped
-from vyre_driver.legalization.lowered import TRAPS
+from vyre_driver.legalization.schedule import TRAPS
 from vyre_driver.plan.cost import Cost, estimate
 from vyre_driver.plan.indirect import find_indirect_dispatch
 from vyre_driver.plan.launch import plan_launch

@@ -1,4 +1,4 @@
-"""The data of a graph: buffers, ranges of them, and nodes in recorded order.
+"""The data of a graph: nodes in recorded order over ranges of buffers (`buffers`).
 
 The meaning of a graph is the execution of its nodes one after another, in recorded order. Every executor gives the
 bytes of that execution. Edges are not declared: they follow from the ranges that the nodes read and write (`edges`).
@@ -8,13 +8,18 @@ A `Graph` is frozen. `origin` of a buffer or a node is the line of Python that r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from vyre_driver import graph
 from vyre_driver.backend.config import DispatchConfig
-from vyre_foundation.dtype import DType
+from vyre_driver.graph.buffers import (
+    Bindings as Bindings,
+    BufferKind as BufferKind,
+    BufferRange as BufferRange,
+    GraphBuffer as GraphBuffer,
+)
 from vyre_foundation.ir.memo import Memo
 from vyre_foundation.ir.origin import Origin
 from vyre_foundation.ir.program import Program
@@ -27,58 +32,6 @@ MAX_NESTING = 32
 """Loops within loops, and graphs within graphs, in the validator and in the decoder alike."""
 MAX_NODES = 2**20
 """Of a graph, with those of the graphs that it calls."""
-
-
-class BufferKind(Enum):
-    """Where the contents of a buffer of a graph come from, and how long they live."""
-
-    INPUT = "input"
-    """An array that each launch passes. The graph may change its own copy."""
-    TEMPORARY = "temporary"
-    """Memory of one launch, with unspecified contents until a node writes to it."""
-    RESIDENT = "resident"
-    """Device memory of the caller, whose handle each launch passes. It is used in place."""
-
-
-@dataclass(frozen=True, slots=True)
-class GraphBuffer:
-    """One buffer: `count` elements of `dtype`."""
-
-    name: str
-    kind: BufferKind
-    dtype: DType
-    count: int
-    origin: Origin | None = field(default=None, compare=False, repr=False)
-
-    @property
-    def byte_len(self) -> int:
-        """Its size in bytes."""
-        return self.count * self.dtype.size
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class BufferRange:
-    """The elements ``start … start + count`` of the buffer called `buffer`."""
-
-    buffer: str
-    start: int
-    count: int
-
-    @property
-    def stop(self) -> int:
-        """The element behind the last one."""
-        return self.start + self.count
-
-    def overlaps(self, other: BufferRange) -> bool:
-        """Whether the two share an element."""
-        return self.buffer == other.buffer and max(self.start, other.start) < min(self.stop, other.stop)
-
-    def __str__(self) -> str:
-        return f"{self.buffer}[{self.start}:{self.stop}]"
-
-
-Bindings: TypeAlias = "tuple[tuple[str, BufferRange], ...]"
-"""Ranges by the name of a program's buffer, or of a nested graph's input or output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,19 +156,29 @@ class Graph(Memo):
     def __repr__(self) -> str:
         return f"<Graph {self.name!r}: {len(self.buffers)} buffers, {sum(1 for _ in walk(self.nodes))} nodes>"
 
-    # Methods that `vyre_driver.graph.methods` adds, because what computes them lies above this module.
+    # What computes these lies above this module: the package imports it on first use.
 
-    validate: ClassVar[Callable[[Graph], GraphFacts]]
-    """What is known about a valid graph, or `InvalidGraph` with all findings. Computed once."""
+    def validate(self) -> GraphFacts:
+        """What is known about a valid graph, or `InvalidGraph` with all findings. Computed once."""
+        return self.memoised(graph.validate.validate)
 
-    text: ClassVar[Callable[[Graph], str]]
-    """The graph for people: buffers, nodes with their ranges, and the edges between them."""
+    def text(self) -> str:
+        """The graph for people: buffers, nodes with their ranges, and the edges between them."""
+        return graph.text.print_graph(self)
 
-    encode: ClassVar[Callable[[Graph], bytes]]
-    """The wire form. Computed once."""
+    def encode(self) -> bytes:
+        """The wire form. Computed once."""
+        return self.memoised(graph.wire.encode)
 
-    fingerprint: ClassVar[Callable[[Graph], str]]
-    """BLAKE3 of what the graph means, in hexadecimal; names of nodes and programs have no part in it. Computed once."""
+    def fingerprint(self) -> str:
+        """BLAKE3 of what the graph means, in hexadecimal; names of nodes and programs have no part. Computed once."""
+        return self.memoised(graph.wire.fingerprint)
+
+    def _repr_html_(self) -> str:
+        return graph.html.graph_html(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return graph.wire.decode_graph, (self.encode(),)
 
 
 def _by_name(graph: Graph) -> dict[str, GraphBuffer]:

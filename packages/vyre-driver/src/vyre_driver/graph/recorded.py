@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from vyre_driver.errors import InvalidInput
-from vyre_driver.graph.nodes import BufferRange
+from vyre_driver.graph.buffers import BufferRange
 from vyre_driver.plan.gather import convert, gather
 from vyre_driver.plan.moves import WORDS
 from vyre_driver.plan.operators import WithoutOperators

@@ -10,25 +10,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from vyre_driver.legalization.schedule import (
+    COUNTERS as COUNTERS,
+    RUNS as RUNS,
+    TRAPS as TRAPS,
+    KernelLaunch as KernelLaunch,
+    Repeat as Repeat,
+    Step as Step,
+)
 from vyre_driver.legalization.target import Arrangement
 from vyre_foundation.ir.buffer import Buffer
-from vyre_foundation.ir.expr import Expr, Local
+from vyre_foundation.ir.expr import Local
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Let
 
 if TYPE_CHECKING:
     from vyre_driver.legalization.text_forms import CallForm
     from vyre_foundation.dialects.lowering import TextModule
-
-COUNTERS = "__counters"
-"""The uniform u64 buffer through which kernels read the host's loop counters, one element each."""
-
-RUNS = "__runs"
-"""The uniform u32 buffer with two elements: how many workgroups in a row on x a work item runs, and how many the
-dispatch has there."""
-
-TRAPS = "__traps"
-"""The u64 storage buffer with one element per trap statement, all ones before the dispatch."""
 
 RARE = "__rare"
 """The label of a region that few workgroups come to: it is not worth much work of a compiler."""
@@ -52,30 +50,6 @@ class Kernel:
     program: Program
     lengths: tuple[str, ...]
     arrangement: Arrangement = ITEMS
-
-
-@dataclass(frozen=True, slots=True)
-class KernelLaunch:
-    """Run `kernels[kernel]` over the grid of the dispatch; everything before it is visible to it."""
-
-    kernel: int
-
-
-@dataclass(frozen=True, slots=True)
-class Repeat:
-    """A `For` of the source around grid barriers: its bounds have launch uniformity, so the host evaluates them.
-
-    In every iteration element `counter` of `COUNTERS` holds the loop counter, as the u64 with the same low bits.
-    """
-
-    counter: int
-    start: Expr
-    stop: Expr
-    step: int
-    body: tuple[Step, ...]
-
-
-Step = KernelLaunch | Repeat
 
 
 @dataclass(frozen=True, slots=True)

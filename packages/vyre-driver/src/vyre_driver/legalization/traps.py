@@ -10,7 +10,7 @@ from itertools import count
 
 from vyre_driver.legalization.coordinates import add, invocation
 from vyre_driver.legalization.declare import declare, next_binding, scratch
-from vyre_driver.legalization.lowered import TRAPS
+from vyre_driver.legalization.schedule import TRAPS
 from vyre_driver.legalization.target import Target, unsupported
 from vyre_foundation.dtype import u32, u64
 from vyre_foundation.ir.expr import Apply, Cast, literal

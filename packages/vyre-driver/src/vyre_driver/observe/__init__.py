@@ -1,6 +1,6 @@
 """What happened?
 
-`shadow` and `shadowed` are imported on their first use.
+`shadow`, `shadowed` and `trace` are imported on their first use.
 """
 
 import lazy_loader

@@ -1,1 +1,1 @@
-from . import shadow as shadow, shadowed as shadowed
+from . import shadow as shadow, shadowed as shadowed, trace as trace

@@ -15,16 +15,14 @@ from os import environ
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from vyre_driver import observe
+from vyre_driver import observe, plan
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.delegate import DelegatingBackend, innermost
 from vyre_driver.errors import BackendUnavailable, InvalidLaunch, InvalidSetting, MissingExtra
 from vyre_driver.observe.calls import observed
 from vyre_driver.observe.log import log_calls
-from vyre_driver.observe.trace import Trace, process_trace, trace_calls, trace_file
 from vyre_driver.pipeline.compile import compile as compile_pipeline
-from vyre_driver.plan.specialize import specialize
 from vyre_driver.registry import backends as registry
 from vyre_foundation.forks import ForkGuard
 from vyre_foundation.ir.program import Program
@@ -32,6 +30,7 @@ from vyre_foundation.ir.program import Program
 if TYPE_CHECKING:
     from vyre_driver.backend.pipeline import CompiledPipeline
     from vyre_driver.observe.calls import Observer
+    from vyre_driver.observe.trace import Trace
     from vyre_driver.plan.specialize import SpecMap
 
 SHADOW = "VYRE_SHADOW"
@@ -156,7 +155,7 @@ def compile(
     pipelines, because `dispatch` keeps nothing.
     """
     if specialization is not None:
-        program = specialize(program, specialization)
+        program = plan.specialize.specialize(program, specialization)
     return compile_pipeline(by_profile(backend, config), program, config)
 
 
@@ -185,10 +184,10 @@ def layered(backend: VyreBackend, environment: Mapping[str, str] = environ) -> V
     """`backend` with what the environment's variables ask for; itself if they ask for nothing."""
     path = environment.get(TRACE)
     if path:
-        file = trace_file(path)
+        file = observe.trace.trace_file(path)
         if file.is_dir() or not file.parent.is_dir() or not os.access(file if file.exists() else file.parent, os.W_OK):
             raise InvalidSetting(TRACE, needed="a file that can be written, in a folder that is there", got=path)
-        backend = traced(backend, process_trace(path))
+        backend = traced(backend, observe.trace.process_trace(path))
     every = _every(environment.get(SHADOW) or "off")
     if every:
         backend = _shadowed(backend, every, environment)
@@ -215,7 +214,7 @@ def traced(backend: VyreBackend, trace: Trace) -> VyreBackend:
         A backend that belongs to the caller. It has a device, caches and resident memory of its own.
     """
     inner = innermost(backend)
-    return observed(inner.traced(trace) if isinstance(inner, Traceable) else inner, trace_calls(trace))
+    return observed(inner.traced(trace) if isinstance(inner, Traceable) else inner, observe.trace.trace_calls(trace))
 
 
 def _every(text: str) -> int:

@@ -8,14 +8,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from vyre_driver.checked import Fields, read_json, texts
 from vyre_driver.device.profile import Extent
-from vyre_driver.legalization.lowered import KernelLaunch, Lowered, Repeat, Step
+from vyre_driver.legalization.schedule import KernelLaunch, Repeat, Step
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Body, For, Region
 from vyre_foundation.wire import decode, encode
+
+if TYPE_CHECKING:
+    from vyre_driver.legalization.lowered import Lowered
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,12 +18,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
+from vyre_driver import pipeline
 from vyre_driver.pipeline import database
 from vyre_driver.pipeline.database import Trouble
 from vyre_driver.pipeline.entry import CacheEntry, EntryIdentity, PayloadKind
-from vyre_driver.pipeline.eviction import Temperature, coldest
 from vyre_driver.pipeline.log import logger
-from vyre_driver.pipeline.misses import PipelineCacheMissEvidence
 from vyre_driver.pipeline.settings import CacheMode, CacheSettings
 from vyre_foundation.forks import ForkGuard, forks_wait_for
 
@@ -145,9 +144,11 @@ class DiskStore:
             query = """SELECT COUNT(*), TOTAL(subject = ?), TOTAL(subject = ? AND policy = ?),
                 TOTAL(subject = ? AND policy = ? AND device = ?) FROM entry WHERE kind = ?"""
             rest = (identity.subject, identity.policy, identity.device, identity.kind.value)
-            return PipelineCacheMissEvidence(*map(int, connection.execute(query, (*parts, *rest)).fetchone()))
+            return pipeline.misses.PipelineCacheMissEvidence(
+                *map(int, connection.execute(query, (*parts, *rest)).fetchone())
+            )
 
-        return self._try(count, PipelineCacheMissEvidence(0, 0, 0, 0))
+        return self._try(count, pipeline.misses.PipelineCacheMissEvidence(0, 0, 0, 0))
 
     # ── all entries ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -360,7 +361,7 @@ class DiskStore:
                 _delete(connection, [key])
 
     def _evict(self, connection: sqlite3.Connection, limit: int) -> int:
-        dropped = coldest(_temperatures(connection), limit)
+        dropped = pipeline.eviction.coldest(_temperatures(connection), limit)
         _delete(connection, dropped)
         self.evicted += len(dropped)
         return len(dropped)
@@ -402,7 +403,7 @@ def _temperature(key: object, size: object, cost_ns: object, uses: object, used:
     """Numbers that are none (a damaged heat) count as cold."""
     now = time.time()
     age = now - used if isinstance(uses, int) and isinstance(used, float) else now
-    return Temperature(str(key), _count(size), _count(cost_ns), _count(uses), age)
+    return pipeline.eviction.Temperature(str(key), _count(size), _count(cost_ns), _count(uses), age)
 
 
 def _count(value: object) -> int:

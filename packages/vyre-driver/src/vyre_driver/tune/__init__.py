@@ -1,6 +1,6 @@
 """What is faster here? Measured, and kept with the device.
 
-`variants`, which needs the optimizer, is imported on its first use.
+The modules of the stub are imported on first use: `variants` needs the optimizer, and most processes measure nothing.
 """
 
 import lazy_loader

@@ -1,1 +1,1 @@
-from . import variants as variants
+from . import native as native, variants as variants

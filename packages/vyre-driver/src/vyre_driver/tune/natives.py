@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from vyre_driver import policy
 from vyre_driver.checked import read_json
 from vyre_driver.pipeline.signature import DeviceSignature, DeviceSignatureTable
-from vyre_driver.policy.native import Measured, judge_native
 from vyre_foundation.dtype import DType
 
 if TYPE_CHECKING:
@@ -36,13 +36,13 @@ class Natives:
 
     def verdict(self, native: Native, ulp_budget: int) -> NativeVerdict:
         """Whether the device's own function is taken, and why."""
-        return judge_native(self.measured(native), ulp_budget)
+        return policy.native.judge_native(self.measured(native), ulp_budget)
 
     def measured(self, native: Native) -> Measured | None:
         """What a process has measured and kept, or this one."""
         if native not in self._measured:
             self._measured[native] = self._known.get(
-                self._signature(native), lambda cached: Measured(**read_json(cached))
+                self._signature(native), lambda cached: policy.native.Measured(**read_json(cached))
             )
         return self._measured[native]
 

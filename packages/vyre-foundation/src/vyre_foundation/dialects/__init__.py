@@ -3,58 +3,10 @@
 A composition is a function from expressions to an expression. It runs on every backend at once, because every backend
 sees what it expands to. Distributions announce dialects through the entry point group ``vyre.dialects``; its values are
 callables that return a `Dialect`, or plain `Composition` rows. Folders in `VYRE_DIALECT_PATH` hold more, as manifests.
+
+The names of the stub are imported on first use: a program without calls needs none of it but the registry.
 """
 
-from vyre_foundation.dialects.calls import call, expand, is_rare_call, never, objection
-from vyre_foundation.dialects.definition import (
-    LANGUAGE,
-    Composition,
-    Dialect,
-    DialectProblem,
-    DuplicateOpId,
-    Expand,
-    Migration,
-    SignatureMismatch,
-    UnknownCallee,
-    Validator,
-    default_validator,
-)
-from vyre_foundation.dialects.registry import (
-    dialect_problems,
-    discover_with,
-    installed_dialects,
-    lookup,
-    refresh,
-    register,
-    registered_ops,
-    registration,
-    unregister,
-)
+import lazy_loader
 
-__all__ = [
-    "LANGUAGE",
-    "Composition",
-    "Dialect",
-    "DialectProblem",
-    "DuplicateOpId",
-    "Expand",
-    "Migration",
-    "SignatureMismatch",
-    "UnknownCallee",
-    "Validator",
-    "call",
-    "default_validator",
-    "dialect_problems",
-    "discover_with",
-    "expand",
-    "installed_dialects",
-    "is_rare_call",
-    "lookup",
-    "never",
-    "objection",
-    "refresh",
-    "register",
-    "registered_ops",
-    "registration",
-    "unregister",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import TypeGuard
 
 from vyre_foundation.dialects.attributes import AttrValue, operands_of, values_of
-from vyre_foundation.dialects.definition import SignatureMismatch, default_validator
+from vyre_foundation.dialects.definition import default_validator
+from vyre_foundation.dialects.errors import SignatureMismatch
 from vyre_foundation.dialects.registry import dialect_of, lookup
 from vyre_foundation.ir.expr import Call, Expr
 from vyre_foundation.ir.walk import rewrite

@@ -9,28 +9,9 @@ from vyre_foundation.dialects.attributes import AttrSchema, AttrValue
 from vyre_foundation.dialects.lowering import NO_LOWERINGS, LoweringTable
 from vyre_foundation.dialects.mutation import MutationClass
 from vyre_foundation.dtype import DType
-from vyre_foundation.errors import VyreError
 from vyre_foundation.ir.expr import Expr
 
 Expand = Callable[..., Expr]
-
-
-class UnknownCallee(VyreError, LookupError):
-    """A program calls an op that no installed dialect defines."""
-
-    code = "E105"
-
-
-class DuplicateOpId(VyreError, ValueError):
-    """Two dialects define the same op id."""
-
-    code = "E106"
-
-
-class SignatureMismatch(VyreError, TypeError):
-    """A call's operands do not match the op's signature, or its composition does not give the declared type."""
-
-    code = "E107"
 
 
 @dataclass(frozen=True, slots=True)

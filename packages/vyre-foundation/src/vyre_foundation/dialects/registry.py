@@ -6,11 +6,15 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
 
-from vyre_foundation.dialects.definition import Composition, Dialect, DialectProblem, DuplicateOpId, UnknownCallee
+from vyre_foundation.dialects.errors import DuplicateOpId, UnknownCallee
 from vyre_foundation.forks import ForkGuard
 
-Discover = Callable[[frozenset[str]], tuple[dict[str, Dialect], tuple[DialectProblem, ...]]]
+if TYPE_CHECKING:
+    from vyre_foundation.dialects.definition import Composition, Dialect, DialectProblem
+
+Discover: TypeAlias = "Callable[[frozenset[str]], tuple[dict[str, Dialect], tuple[DialectProblem, ...]]]"
 """Finds installed dialects: op ids that are taken in, usable dialects by id and those that are left out."""
 
 

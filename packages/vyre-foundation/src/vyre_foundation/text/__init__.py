@@ -1,7 +1,8 @@
-"""The readable form of programs (`.vyre`), printed and parsed without loss. `syntax` shows what it looks like."""
+"""The readable form of programs (`.vyre`), printed and parsed without loss. `syntax` shows what it looks like.
 
-from vyre_foundation.text.errors import TextError
-from vyre_foundation.text.parser import parse
-from vyre_foundation.text.printer import format_expr, print_program
+The names of the stub are imported on first use: most processes read no text.
+"""
 
-__all__ = ["TextError", "format_expr", "parse", "print_program"]
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

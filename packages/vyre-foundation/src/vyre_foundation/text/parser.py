@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from vyre_foundation.dtype import u32
 from vyre_foundation.errors import VyreError
-from vyre_foundation.ir.argument import require
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import (
@@ -42,9 +41,8 @@ from vyre_foundation.text.tokens import TokenKind, shortened
 _PLAIN: dict[str, Callable[[], Stmt]] = {"break": Break, "continue": Continue, "return": Return}
 
 
-def parse(text: str) -> Program:
-    """The program that `text` writes, or `TextError`; it is not validated."""
-    require(parse, str, text)
+def program_in(text: str) -> Program:
+    """The program that `text` writes, or `TextError`."""
     cursor = Cursor(text)
     try:
         return _program(cursor)

@@ -96,11 +96,11 @@ from typing import TYPE_CHECKING
 from vyre_foundation.ir.argument import require
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Var
+from vyre_foundation.validate import determinism
 from vyre_foundation.validate.buffers import check_buffers
 from vyre_foundation.validate.collectives import check_grid_barriers, needs_convergence
 from vyre_foundation.validate.convergence import check_convergence
 from vyre_foundation.validate.declared import buffer_usage, features
-from vyre_foundation.validate.determinism import find_determinism
 from vyre_foundation.validate.facts import (
     Determinism,
     Facts,
@@ -178,8 +178,8 @@ def _facts(program: Program, outline: Outline, analysis: Callable[[], Analysis])
     ranges = LaterRanges(program)
 
     @lru_cache(CACHED_GRIDS)
-    def determinism(grid: Grid | None) -> Determinism:
-        return find_determinism(program, outline, nodes, ranges.now, uniformity.now, grid)
+    def prove_determinism(grid: Grid | None) -> Determinism:
+        return determinism.find_determinism(program, outline, nodes, ranges.now, uniformity.now, grid)
 
     return Facts(
         program=program,
@@ -189,5 +189,5 @@ def _facts(program: Program, outline: Outline, analysis: Callable[[], Analysis])
         usage=buffer_usage(program),
         uniformity=uniformity,
         ranges=ranges,
-        prove_determinism=determinism,
+        prove_determinism=prove_determinism,
     )

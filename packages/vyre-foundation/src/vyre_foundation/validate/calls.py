@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from vyre_foundation import dialects
-from vyre_foundation.dialects.attributes import complaint
 from vyre_foundation.dtype import DType
 from vyre_foundation.errors import VyreError
 from vyre_foundation.ir.expr import Apply, Call, Cast, Expr, Id, Length, Load, Local
@@ -46,7 +45,7 @@ def check_call(report: ValidationReport, number: int, node: Call) -> None:
         message = f"got {node.callee} as {got}, expected {accepted}"
         report.on_node(number, "V063", message, "build the call with dialects.call, and cast the operands")
         return
-    if (wrong := complaint(row.attrs, node.args)) is not None:
+    if (wrong := dialects.attributes.complaint(row.attrs, node.args)) is not None:
         message = f"got {node.callee} with {wrong}"
         report.on_node(number, "V065", message, "write a constant: a value of the program is an operand")
         return
@@ -88,7 +87,7 @@ def _judge(
         return "expands to itself"
     if signature[1] not in row.signatures:
         return f"has no signature for ({', '.join(t.name for t in signature[1])})"
-    if (wrong := complaint(row.attrs, signature[2])) is not None:
+    if (wrong := dialects.attributes.complaint(row.attrs, signature[2])) is not None:
         return f"gets {wrong}"
     values = signature[1][: len(signature[1]) - len(row.attrs)]
     formal: list[Expr] = [*(Local(f"__operand{n}", dtype) for n, dtype in enumerate(values)), *signature[2]]

@@ -13,13 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 import vyre_driver
+from vyre import kernels
 from vyre.execution import backend_for, grid_for, on_host
 from vyre.kernels.annotations import ArrayType, KernelSignature, Role, ScalarType, signature_of
 from vyre.kernels.compile import CompiledKernel, Options, compile_kernel
 from vyre.kernels.decorated import plain_source_of
 from vyre.kernels.device import HostCallable
 from vyre.kernels.errors import KernelError
-from vyre.kernels.recording import record_call
 from vyre.kernels.source import FunctionSource
 from vyre_driver import DeviceArray, DispatchConfig, EngineBackend, UnsupportedFeature, VyreBackend
 from vyre_driver.arrays.array import numpy_dtype
@@ -32,9 +32,8 @@ from vyre_driver.backend.typed import ordered_inputs
 from vyre_driver.errors import InvalidInput, InvalidLaunch
 from vyre_driver.graph.recorded import RecordedRange
 from vyre_driver.plan.axes import ShapedLaunch, length_from, shape_of, shaped_launch
-from vyre_driver.profiling.verdicts import DispatchExplanation, DispatchVerdict, determinism
 from vyre_driver.tune.routing import backend_for_launch, shared_routes
-from vyre_foundation import Program, print_program
+from vyre_foundation import Program
 from vyre_foundation.build.arguments import dtype_of, number, shown, shown_type
 from vyre_foundation.dtype import DType
 from vyre_foundation.errors import BuildError
@@ -45,6 +44,7 @@ from vyre_foundation.markup import fragment
 
 if TYPE_CHECKING:
     from vyre_driver.profiling.profile import DispatchProfile
+    from vyre_driver.profiling.verdicts import DispatchExplanation
 
 MAX_LAUNCHES = 256
 """Shapes for which a launcher remembers how to launch."""
@@ -134,9 +134,7 @@ class KernelLauncher(HostCallable):
         chosen, given = self._backend if self._is_chosen else None, on_host(inputs)
         opened = backend_for_launch(chosen, self._program, given, launch.config)
         found = vyre_driver.explain(self._program, given, opened, launch.config)
-        shapes = tuple([DispatchVerdict("result", name, f"of the shape {shape}") for name, shape in launch.results])
-        verdicts = (*_of_kernel(self._compiled), *shapes, *found.verdicts)
-        return DispatchExplanation(self._compiled.name, found.fingerprint, verdicts, found.text)
+        return kernels.explained_launch(self._compiled, launch.results, found)
 
     def _routed(self, program: Program, arrays: Mapping[str, Any], config: DispatchConfig) -> dict[str, NDArray]:
         """A dispatch on the backend that `tune` has measured to be the fastest, where it has."""
@@ -221,7 +219,7 @@ class KernelLauncher(HostCallable):
             got = f"a call on {self._backend.id()!r}"
             raise InvalidLaunch(self._compiled.name, needed="a kernel of the graph's backend", got=got, fix=fix)
         given = {name: inputs[name] for name in self._names}
-        return record_call(self._compiled, ranges[0].recorder, given, targets, self._config, self._invocations)
+        return kernels.record_call(self._compiled, ranges[0].recorder, given, targets, self._config, self._invocations)
 
     def _on_device(self, launch: PreparedCall, inputs: dict[str, Any], targets: Mapping[str, Any]) -> object:
         """A launch with arrays of a device: on their backend, if the caller has not chosen another one."""
@@ -537,11 +535,7 @@ class KernelFunction(HostCallable):
         """
         if arrays or named:
             return self._launcher_for(arrays, named).explain(*arrays, **named)
-        compiled = self.compiled
-        program = compiled.program
-        size = " × ".join(map(str, program.workgroup_size))
-        verdicts = (*_of_kernel(compiled), DispatchVerdict("workgroup", size), determinism(program))
-        return DispatchExplanation(compiled.name, program.fingerprint(), verdicts, print_program(program))
+        return kernels.explained(self.compiled)
 
     def __reduce__(self) -> tuple[Any, ...]:
         chosen = self._backend if isinstance(self._backend, str) else None  # an open backend stays in its process
@@ -554,12 +548,6 @@ def _source(program: Program, backend: VyreBackend) -> str:
         fix = "name a backend that compiles"
         raise UnsupportedFeature("printing source: it emits none", backend=opened.id(), fix=fix)
     return opened.emitted_source(program).text
-
-
-def _of_kernel(compiled: CompiledKernel) -> tuple[DispatchVerdict, ...]:
-    """What a kernel says about its launches."""
-    shape = ", ".join(map(str, compiled.shape)) or "none"
-    return DispatchVerdict("kernel", compiled.name), DispatchVerdict("shape", shape)
 
 
 def _restored(compiled: CompiledKernel, backend: str | None = None) -> KernelFunction:

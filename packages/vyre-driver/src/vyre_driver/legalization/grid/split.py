@@ -14,7 +14,7 @@ from vyre_driver.legalization.grid.homes import Homes
 from vyre_driver.legalization.grid.liveness import Names, carried, touches
 from vyre_driver.legalization.grid.pieces import KernelSegment, Loop, Piece, cut, has_grid_barrier, loops, segments
 from vyre_driver.legalization.grid.recompute import needed, recomputable
-from vyre_driver.legalization.lowered import COUNTERS, KernelLaunch, Repeat, Step
+from vyre_driver.legalization.schedule import COUNTERS, KernelLaunch, Repeat, Step
 from vyre_driver.legalization.target import Target
 from vyre_foundation.dtype import DType, u32, u64
 from vyre_foundation.ir.buffer import Access, Buffer, Memory

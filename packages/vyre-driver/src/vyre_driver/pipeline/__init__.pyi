@@ -1,0 +1,1 @@
+from . import eviction as eviction, misses as misses

@@ -1,0 +1,1 @@
+from .dialects import discover as discover

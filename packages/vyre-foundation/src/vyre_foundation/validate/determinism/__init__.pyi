@@ -1,0 +1,1 @@
+from .proof import find_determinism as find_determinism
