@@ -28,6 +28,16 @@ def test_listing_imports_no_device_library() -> None:
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
+def test_the_port_imports_no_printer_before_something_is_compiled() -> None:
+    script = (
+        "import sys, vyre_driver_cuda.port\n"
+        "modules = sys.modules.keys()\n"
+        "assert not [name for name in modules if name.startswith('vyre_driver.codegen.c')], modules\n"
+        "assert not [name for name in modules if name.startswith('vyre_driver.legalization.forms')], modules\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
 def test_the_registration_is_complete() -> None:
     assert registration.contract == 1
     assert registration.precedence < 200

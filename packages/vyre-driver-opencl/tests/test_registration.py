@@ -30,6 +30,16 @@ def test_listing_imports_no_device_library() -> None:
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
+def test_the_port_imports_no_printer_before_something_is_compiled() -> None:
+    script = (
+        "import sys, vyre_driver_opencl.port\n"
+        "modules = sys.modules.keys()\n"
+        "assert not [name for name in modules if name.startswith('vyre_driver.codegen.c')], modules\n"
+        "assert not [name for name in modules if name.startswith('vyre_driver.legalization.forms')], modules\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
 @pytest.mark.parametrize("announced", [registration, registration_gpu, registration_intel], ids=lambda r: r.id)
 def test_registrations_are_complete(announced: BackendRegistration) -> None:
     assert announced.contract == 1

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from vyre_driver.codegen.dialect import CDialect
 from vyre_driver.codegen.operators import c_casts
-from vyre_driver.legalization.lowered import Lowered
 from vyre_driver.legalization.target import Target
 from vyre_driver_cuda import spelling
 from vyre_driver_cuda.architecture import Architecture
@@ -17,6 +16,9 @@ from vyre_foundation.ir.buffer import Memory
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Barrier, Scope, SubgroupOp
 from vyre_foundation.ir.walk import program_expressions, statements
+
+if TYPE_CHECKING:
+    from vyre_driver.legalization.lowered import Lowered
 
 _Key = TypeVar("_Key")
 ONE = (1, 1, 1)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from vyre_driver.codegen.c.unit import print_unit
+from vyre_driver import codegen
 from vyre_driver.codegen.dialect import CDialect
 from vyre_driver.engine.port import SourceUnit
-from vyre_driver.legalization.lowered import Lowered
 from vyre_driver_cuda import spelling
 from vyre_driver_cuda.dialect import for_unit, has_grid_barrier
+
+if TYPE_CHECKING:
+    from vyre_driver.legalization.lowered import Lowered
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ class CudaSource(SourceUnit):
 
 def emit(lowered: Lowered, dialect: CDialect) -> CudaSource:
     """The kernels as one text; a pure function of its arguments."""
-    printed = print_unit(lowered, for_unit(dialect, lowered))
+    printed = codegen.print_unit(lowered, for_unit(dialect, lowered))
     named = zip(printed.entries, lowered.kernels, strict=True)
     return CudaSource(
         text=printed.text,

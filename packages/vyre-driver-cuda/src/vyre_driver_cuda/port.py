@@ -7,12 +7,11 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from vyre_driver.device.profile import DeviceProfile, Extent
 from vyre_driver.engine.port import CLOSING, DevicePort, SourceUnit
 from vyre_driver.errors import DeviceOutOfMemory, DispatchFailed, KernelCompileFailed
-from vyre_driver.legalization.lowered import Lowered
 from vyre_driver.legalization.target import Target
 from vyre_driver_cuda.api import BACKEND
 from vyre_driver_cuda.binary import Cubin
@@ -29,6 +28,9 @@ from vyre_driver_cuda.order import Mark, Order
 from vyre_driver_cuda.probe import profile
 from vyre_driver_cuda.recording import Recording
 from vyre_foundation.dtype import DType
+
+if TYPE_CHECKING:
+    from vyre_driver.legalization.lowered import Lowered
 
 
 class Current:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vyre_driver.engine.lowering import lowered_for
+from vyre_driver import engine
 from vyre_driver.engine.port import DevicePort
 from vyre_driver.tune import patterns as boundaries
 from vyre_driver.tune.patterns import CASES
@@ -207,7 +207,7 @@ def wrong_grid_barriers(port: AnyPort) -> Iterator[str]:
 
 def run(port: AnyPort, source: Program, inputs: Sequence[Words]) -> list[Words]:
     """The outputs of a program whose buffers have fixed lengths, as words of their bits, by the port's primitives."""
-    lowered = lowered_for(port.target(), source.validate())
+    lowered = engine.lowering.lowered_for(port.target(), source.validate())
     unit = port.emit(lowered)
     (kernel,), module = lowered.kernels, port.compile(unit)
     given = dict(zip((buffer.name for buffer in source.inputs), inputs, strict=True))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from vyre_driver.codegen.c.unit import print_unit
+from vyre_driver import codegen
 from vyre_driver.codegen.dialect import CDialect
 from vyre_driver.engine.port import SourceUnit
-from vyre_driver.legalization.lowered import Lowered
 from vyre_driver_opencl.dialect import needs_flat, with_subgroups
 from vyre_driver_opencl.spelling import LANGUAGE
+
+if TYPE_CHECKING:
+    from vyre_driver.legalization.lowered import Lowered
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,7 @@ def emit(lowered: Lowered, dialect: CDialect, options: tuple[str, ...]) -> OpenC
     for size in sizes:
         assert size is not None
         dialect, is_flat = with_subgroups(dialect, size, shape), needs_flat(size, shape)
-    printed = print_unit(lowered, dialect)
+    printed = codegen.print_unit(lowered, dialect)
     return OpenClSource(
         text=printed.text,
         kernels=printed.entries,

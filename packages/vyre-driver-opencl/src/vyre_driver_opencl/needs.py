@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from vyre_driver.legalization.lowered import Lowered
 from vyre_foundation.dtype import DType
 from vyre_foundation.ir.expr import Apply, Cast
 from vyre_foundation.ir.program import Program
@@ -14,6 +13,7 @@ from vyre_foundation.ir.stmt import Atomic
 from vyre_foundation.ir.walk import program_expressions, statements
 
 if TYPE_CHECKING:
+    from vyre_driver.legalization.lowered import Lowered
     from vyre_driver_opencl.probe import Reported
 
 

@@ -14,7 +14,6 @@ from vyre_driver.device.profile import DeviceProfile, Extent
 from vyre_driver.engine.pending import AsyncCall
 from vyre_driver.engine.port import CLOSING, DevicePort, SourceUnit
 from vyre_driver.errors import BackendError, DeviceOutOfMemory, DispatchFailed, KernelCompileFailed, UnsupportedFeature
-from vyre_driver.legalization.lowered import Lowered
 from vyre_driver.legalization.target import Target
 from vyre_driver.policy.queue import LONGEST_BLOCKING
 from vyre_driver_opencl import aside, proof
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from vyre_driver.legalization.lowered import Lowered
     from vyre_driver.tune.candidate import TunedVariant
     from vyre_driver_opencl.emit import OpenClSource
     from vyre_driver_opencl.recording import Recording

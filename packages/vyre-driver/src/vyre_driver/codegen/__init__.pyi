@@ -1,0 +1,1 @@
+from .c.unit import print_unit as print_unit
