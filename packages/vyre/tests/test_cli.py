@@ -865,6 +865,18 @@ def test_a_wrong_number_is_an_error_of_its_option(command: str, option: str, val
 # ── the list of commands ──
 
 
+@pytest.mark.parametrize("command", ["validate", "run"])
+def test_a_command_imports_no_lowering_that_needs_none(command: str) -> None:
+    source = (
+        f"import sys\nfrom vyre.cli import main\ntry: main([{command!r}, '--help'])\nexcept SystemExit: pass\n"
+        "print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True)
+    modules = done.stdout.splitlines()[-1].split()
+    assert "vyre.cli.program" in modules
+    assert not {"vyre_driver.engine.lowering", "vyre_driver.codegen.lower", "vyre_foundation.optimize"} & set(modules)
+
+
 def test_help_imports_neither_commands_nor_backends() -> None:
     source = (
         "import sys\nfrom vyre.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"

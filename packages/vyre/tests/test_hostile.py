@@ -292,7 +292,7 @@ def test_memory_that_does_not_suffice_is_said(place: Path, monkeypatch: pytest.M
     def exhausted(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("vyre.cli.program.read_program", exhausted)
+    monkeypatch.setattr("vyre.cli.show.read_program", exhausted)
     require_refusal(invoke("show", "p.vyre"))
     require_refusal(invoke("show", "p.vyre", "--json"))
 

@@ -43,7 +43,7 @@ COMMANDS = {
     "profile": Command("vyre.cli.profile:profile_command", "Profile a program or a graph, beside the device's roofs."),
     "replay": Command("vyre.cli.replay:replay_command", "Run a replay capsule again and compare every byte."),
     "run": Command("vyre.cli.program:run", "Run a program, or a compiled artifact, over files."),
-    "show": Command("vyre.cli.program:show", "Print a program, its facts, plan, passes or source."),
+    "show": Command("vyre.cli.show:show", "Print a program, its facts, plan, passes or source."),
     "tune": Command("vyre.cli.tune:tune", "Measure which launch of a program is the fastest."),
     "validate": Command("vyre.cli.program:validate", "Validate a program and print all findings."),
 }
