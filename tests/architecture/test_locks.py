@@ -16,7 +16,7 @@ ALLOWED = {
     "vyre-conform/src/vyre_conform/proving.py": 1,
     "vyre-distributed/src/vyre_distributed/backend.py": 1,  # a client of a cluster does not outlive a fork
     "vyre-distributed/src/vyre_distributed/pipeline.py": 1,
-    "vyre-driver-cpu/src/vyre_driver_cpu/compiler.py": 1,  # forks wait for it
+    "vyre-driver-cpu/src/vyre_driver_cpu/cpu.py": 1,  # forks wait for it
     "vyre-driver-cpu/src/vyre_driver_cpu/order.py": 1,  # of a port, which stays with the parent
     "vyre-driver-cuda/src/vyre_driver_cuda/order.py": 1,
     "vyre-driver-opencl/src/vyre_driver_opencl/compiler.py": 1,
