@@ -144,11 +144,19 @@ STATEMENTS = [found[1] for row in ROWS if (found := re.fullmatch(r"write (.*) in
 def test_what_is_said_to_users_of_other_languages_for_kernels_compiles(code: str, tmp_path: Path) -> None:
     size = ", subgroup_size=32" if "subgroup" in code else ""
     body = f"{code} pass" if code.endswith(":") else code if " = " in code or "assert" in code else f"value = {code}"
-    arrays = "x: vy.InOut[vy.f32, 'p'], y: vy.Array[vy.f32, 'p'], n: vy.InOut[vy.u32, 'p'], k: vy.Array[vy.u32, 'p']"
-    source = f"@vy.kernel(shape='p', workgroup_size=64{size})\ndef ported({arrays}) -> None:\n"
-    kernel = module_of(tmp_path, f"{source}    i = vyre.index()\n    {body}\n    x[i], n[i] = y[i], k[i]\n").ported
-    x, y, n, k = (np.ones(64, dtype) for dtype in (np.float32, np.float32, np.uint32, np.uint32))
-    assert kernel.on("reference")(x, y, n, k)[0].tolist() == y.tolist()
+    types = {
+        "x": "InOut[vy.f32",
+        "y": "Array[vy.f32",
+        "n": "Array[vy.u32",
+        "k": "Array[vy.u32",
+        "counts": "InOut[vy.u32",
+    }
+    arrays = ", ".join(f"{name}: vy.{kind}, 'p']" for name, kind in types.items())
+    source = f"@vy.kernel(shape='p', workgroup_size=64{size})\ndef ported({arrays}) -> None:\n    i = vyre.index()\n"
+    lines = [source, "value, expected = n[i], k[i]", body, "x[i] = y[i]", "counts.atomic_or(i, 0)"]
+    kernel = module_of(tmp_path, "\n    ".join(lines)).ported
+    given = [np.ones(64, np.float32 if "f32" in kind else np.uint32) for kind in types.values()]
+    assert kernel.on("reference")(*given)[0].tolist() == given[1].tolist()
 
 
 def test_names_of_other_languages_have_one_remedy() -> None:
