@@ -235,6 +235,18 @@ def test_spread_keys(dtype, size):
     same(va.argsort(x, descending=True, backend="cpu"), falling)
 
 
+@pytest.mark.parametrize("dtype", ["i4", "i8"])
+@pytest.mark.parametrize("ends", [(-(1 << 22), (1 << 22) - 1), (-(1 << 22), -1), (-(1 << 22) - 1, 0), (0, 1 << 22)])
+def test_signed_keys_whose_leading_bits_are_copies_of_the_sign(dtype, ends):
+    lowest, highest = ends
+    x = (data("u4", 20_000) % (highest - lowest + 1)).astype(dtype) + np.dtype(dtype).type(lowest)
+    x[[100, 200]] = ends
+    order = np.argsort(x, stable=True)
+    same(va.sort(x, backend="cpu"), x[order])
+    same(va.argsort(x, backend="cpu"), order)
+    same(va.argsort(x, descending=True, backend="cpu"), np.argsort(-x, stable=True))
+
+
 def test_spread_keys_on_every_backend(backend):
     x = spread("u4", 20_000) >> 12 << 12
     same(va.sort(x, backend=backend), np.sort(x))

@@ -28,11 +28,14 @@ class KeyOrder(Enum):
         """The order of the elements of a type."""
         return cls.FLOAT if dtype.is_float else cls.SIGNED if dtype.is_signed else cls.UNSIGNED
 
-    def key(self, bits: Value, *, descending: bool = False) -> Value:
-        """The key of an element with these bits, which are of an unsigned type."""
+    def key(self, bits: Value, *, descending: bool = False, bias: Value | None = None) -> Value:
+        """The key of an element with these bits, which are of an unsigned type.
+
+        `bias` makes signed integers not negative: a power of 2, by default the sign bit.
+        """
         sign = constant(bits.dtype, 1 << (bits.dtype.bits - 1))
         if self is KeyOrder.SIGNED:
-            bits = bits ^ sign
+            bits = bits ^ sign if bias is None else bits + bias
         elif self is KeyOrder.FLOAT:
             bits = bits ^ select(bits >= sign, constant(bits.dtype, bits.dtype.highest), sign)
         return not_(bits) if descending else bits

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -67,9 +67,11 @@ from vyre_foundation.dtype import i64
 from vyre_foundation.functions import eq, max as greatest, min as least, not_, popcount, sub_sat
 
 DIGITS = 1 << DIGIT
-CHUNKS = 1 << 10
-"""Invocations that sort larger arrays at most, and `CHUNK` elements for each of them at least."""
-CHUNK = 1 << 12
+FETCHED = 4
+"""The greatest part of the places of a digit in a chunk that is fetched ahead, in parts of equal digits."""
+CHUNK, CHUNKS, LONG_CHUNK, MOST_CHUNKS = 1 << 12, 1 << 5, 1 << 15, 1 << 10
+"""Elements of an invocation that sorts a larger array with others, at least, and such invocations at least, where that
+leaves each of them `LONG_CHUNK` elements; and invocations at most."""
 LANES, SUBGROUP, ITEMS = DIGITS, 32, 16
 """Where invocations run side by side: those that move a chunk together, those that rank elements together by votes, and
 elements of each of them. The first ones of a chunk belong to the first subgroup."""
@@ -263,24 +265,25 @@ def by_digits(
             return take(keys, by_digits(array, True, descending, length, backend), backend)
     if not isinstance(keys, np.ndarray):  # whose bits the host does not see
         digits = _digits((1 << (bits.bits if most is None else most.bit_length())) - 1, bits)
-        parameters = (*shape, array.size, length, digits, is_wide)
+        parameters = (*shape, array.size, length, digits, bits.bits - 1, is_wide)
         return run_graph(_record_sort, parameters, {"keys": keys}, backend)["found"]
-    varying, sample = (1 << bits.bits) - 1, Distribution.of(keys)
+    varying, sign, sample = (1 << bits.bits) - 1, bits.bits - 1, Distribution.of(keys)
     if not sample.varies_throughout:
         differing = varying_bits(keys)
         # Floats of both signs differ in all bits, as they are ordered.
         if order is not KeyOrder.FLOAT or differing.bit_length() < bits.bits:
             varying = differing
     if order is KeyOrder.SIGNED:
-        varying &= _significant_bits(array)
+        has_signs, sign = varying >> sign, _sign_bit(array)
+        varying = has_signs << sign | varying & (1 << sign) - 1
     if varying != sample.varying:
         sample = Distribution.of(keys, varying)
     if select_sort_backend(sample, has_buckets=length == array.size and not is_wide) is SortBackend.BUCKETS:
-        found = by_buckets(keys, shape, varying, backend)
+        found = by_buckets(keys, shape, varying, backend, sign)
         if found is not None:
             return found
     # Large arrays run without a compiled graph, which would keep three times their memory for each size.
-    parameters = (*shape, array.size, length, _digits(varying, bits), is_wide)
+    parameters = (*shape, array.size, length, _digits(varying, bits), sign, is_wide)
     return run_graph(_record_sort, parameters, {"keys": keys}, backend, is_short=True)["found"]
 
 
@@ -289,27 +292,32 @@ def _digits(varying: int, bits: DType) -> tuple[int, ...]:
     return digits_of(varying, bits.bits) or (0,)
 
 
-def _significant_bits(array: HostArray) -> int:
-    """The bits of signed integers that are no copies of the sign, and the sign; all if those of a sample are none."""
+def _sign_bit(array: HostArray) -> int:
+    """The lowest bit that is a copy of the sign in all signed integers; the sign if a sample has no digit of copies."""
     sign = 8 * array.itemsize - 1
     for numbers in (array[:: -(-array.size // SAMPLE)], array):
         length = max(int(numbers.max()), ~int(numbers.min())).bit_length()
         if length > sign - DIGIT:
-            return (1 << sign + 1) - 1
-    return 1 << sign | (1 << length) - 1
+            return sign
+    return length
 
 
-def by_buckets(keys: Array, shape: tuple[KeyOrder, DType, bool, bool], varying: int, backend: Backend) -> Array | None:
+def by_buckets(
+    keys: Array, shape: tuple[KeyOrder, DType, bool, bool], varying: int, backend: Backend, sign: int = 0
+) -> Array | None:
     """What `by_digits` gives for a vector of keys that differ in the bits `varying`; None if too many have one digit.
 
     All keys move once, to the bucket of their leading digit. Then one invocation sorts a bucket, which a cache holds.
-    `shape` is the order of the keys, their type, whether indices are wanted, and whether the greatest is first.
+    `shape` is the order of the keys, their type, whether indices are wanted, and whether the greatest is first; `sign`
+    is the sign bit of signed keys.
     """
-    _, bits, has_places, _ = shape
+    order, bits, has_places, _ = shape
     shift = max(0, varying.bit_length() - DIGIT)
     chunk = _chunk(keys.size)
     chunks = -(-keys.size // chunk)
     given: dict[str, object] = {"keys": keys, "shift": words(shift), "length": words(keys.size)}
+    if order is KeyOrder.SIGNED:
+        given["bias"] = _bias(sign, bits)
     counts = launch(_count(*shape, False, False, chunk), given, chunks, backend)["counts"]
     (starts,) = scan_rows(reduction_of("sum", u32, u32), [counts], counts.size, True, backend)
     bounds = starts[: DIGITS * chunks + 1 : chunks].copy()
@@ -328,7 +336,8 @@ def by_buckets(keys: Array, shape: tuple[KeyOrder, DType, bool, bool], varying: 
 
 def _chunk(size: int) -> int:
     """How many elements an invocation counts and moves, where invocations run one after another."""
-    return max(CHUNK, 1 << (-(-size // CHUNKS) - 1).bit_length())
+    most, least_ = (1 << (-(-size // number) - 1).bit_length() for number in (CHUNKS, MOST_CHUNKS))
+    return max(CHUNK, min(LONG_CHUNK, most), least_)
 
 
 def _record_sort(
@@ -340,11 +349,13 @@ def _record_sort(
     size: int,
     length: int,
     digits: tuple[int, ...],
+    sign: int,
     is_wide: bool,
 ) -> None:
     """Record a pass for each of some digits of the keys from the last, and for each digit of the number of the row.
 
-    Places move with the keys if they are wanted. A chunk is moved by one invocation, or if it `is_wide` by `LANES`.
+    `sign` is the sign bit of signed keys: all above it are copies. Places move with the keys if they are wanted.
+    A chunk is moved by one invocation, or if it `is_wide` by `LANES`.
     """
     keys = graph.input("keys", bits, size)
     places: Range = None
@@ -357,6 +368,8 @@ def _record_sort(
     passes += [(shift, True) for shift in range(0, (rows - 1).bit_length(), DIGIT)]
     for shift, of_row in passes:
         given: dict[str, object] = {"keys": keys, "shift": words(shift), "length": words(length)}
+        if order is KeyOrder.SIGNED:
+            given["bias"] = _bias(sign, bits)
         if places is not None:
             given["places"] = places
         shape = (order, bits, has_places, descending, places is not None, of_row, chunk)
@@ -365,6 +378,12 @@ def _record_sort(
         moved = graph.dispatch(move(*shape), {**given, "starts": starts}, config=grid)
         keys, places = moved["moved"], moved.get("moved_places")
     graph.output("found", keys if places is None else places)
+
+
+@lru_cache(maxsize=256)
+def _bias(sign: int, bits: DType) -> HostArray:
+    """What makes signed integers, whose bits from `sign` on are copies, ascending from 0."""
+    return np.array([1 << sign], bits.numpy)
 
 
 class _Pass:
@@ -382,6 +401,7 @@ class _Pass:
     ) -> None:
         self._keys = p.read("keys", bits)
         self._shift, self._length = p.uniform("shift", u32, 1), p.uniform("length", u32, 1)
+        self._bias = p.uniform("bias", bits, 1)[0] if order is KeyOrder.SIGNED else None
         self._places = p.read("places", u32, like=self._keys) if has_places else None
         self._p, self._order, self._descending, self._of_row = p, order, descending, of_row
         self.chunk = p.workgroup_id(0)
@@ -402,7 +422,7 @@ class _Pass:
         shift = self._shift[0]
         if self._of_row:
             return ((self.place(index) // self._length[0]) >> shift) & (DIGITS - 1)
-        key = self._order.key(bits, descending=self._descending)
+        key = self._order.key(bits, descending=self._descending, bias=self._bias)
         return (key >> shift.cast(key.dtype)).cast(u32) & (DIGITS - 1)
 
 
@@ -427,16 +447,24 @@ def _count(
 def _move(
     order: KeyOrder, bits: DType, has_places: bool, descending: bool, from_places: bool, of_row: bool, chunk: int
 ) -> Program:
-    """Each element to the place that the scanned counts give it: those of a chunk one after another."""
+    """Each element to the place that the scanned counts give it: those of a chunk one after another.
+
+    Zeros are written there first, those of one digit together. So processors fetch that memory ahead, and do not wait
+    for it element by element. Digits of which there are many more than of others need no such help.
+    """
     with program("sort_move", 1) as p:
         this = _Pass(p, order, bits, descending, from_places, of_row, chunk)
         starts = p.read("starts", u32)
         moved = p.write("moved", bits, LengthOf("keys"))
+        outputs = [moved]
         if has_places:
             moved_places = p.write("moved_places", u32, LengthOf("keys"))
+            outputs.append(moved_places)
         own = p.private("own", u32, DIGITS)
         with p.range(DIGITS) as d:
-            own[d] = starts[d * this.chunks + this.chunk]
+            at = p.let(d * this.chunks + this.chunk)
+            own[d] = starts[at]
+            _clear(p, outputs, own[d], least(starts[at + 1] - own[d], chunk * FETCHED // DIGITS))
         with p.range(this.first, this.last) as k:
             key = this.bits(k)
             digit = p.let(this.digit(key, k))
@@ -446,6 +474,14 @@ def _move(
                 moved_places[target] = this.place(k)
             own[digit] = target + 1
     return p.build()
+
+
+def _clear(p: ProgramBuilder, buffers: Sequence[Buffer], first: Value, number: Value) -> None:
+    """Write zeros to a part of buffers."""
+    first, number = p.let(first), p.let(number)
+    for buffer in buffers:
+        with p.range(number) as k:
+            buffer[first + k] = 0
 
 
 @lru_cache(maxsize=256)
@@ -482,6 +518,8 @@ def _sort_each(
                 so_far += here
         for n, counted in enumerate(counts):
             target = [found] if n == len(digits) - 1 else spares[n % 2]
+            if n < len(spares) or target == [found]:
+                _clear(p, target, first, number)
             with p.range(number) as k:
                 elements = [p.let(buffer[first + k]) for buffer in source]
                 d = p.let(digit(elements[0], n))
