@@ -78,9 +78,16 @@ def gather(x: object, indices: object, /, axis: int = 0, *, backend: Backend = N
         InvalidInput: An index is out of bounds, or an argument is of another kind. Of ranges of a graph, an index out
             of bounds is a trap of the launch.
     """
-    array = with_axes(x)
-    which = axis_of(axis, array.ndim)
-    return take(array, places_of(indices, array.shape[which], backend), backend, which)
+    array, wanted = with_axes(x), array_of(indices, "indices")
+    which, kind = axis_of(axis, array.ndim), of_kind(wanted, "iu", "integers", "indices")
+    if array.ndim > 1 or not wanted.size or RecordedRange in (type(array), type(wanted)):
+        return take(array, places_of(wanted, array.shape[which], backend), backend, which)
+    dtype = type_of(array)
+    given = {"x": bits_of(flattened(array), dtype), "indices": flattened(wanted), "outside": np.zeros(1, np.uint32)}
+    found = launch(_gather_checked(bits_type(dtype), kind), given, -(-wanted.size // GROUP), backend)
+    if found["outside"].item():
+        places_of(wanted, array.size, backend)  # which refuses them, and says which
+    return of_bits(found["out"], dtype).reshape(wanted.shape)
 
 
 def scatter(
@@ -312,20 +319,39 @@ def _bounded(kind: DType, is_from_end: bool, has_trap: bool) -> Program:
         places = p.write("places", u32, like=indices)
         i = p.global_id(0)
         with p.if_(i < indices.length):
-            index = indices[i]
-            state = i64 if kind.is_signed else u64
-            end, place = p.let(length[0].cast(state)), p.let(index.cast(state))
-            if kind.is_signed and is_from_end:
-                place = p.let(select(place < 0, place + end, place))
-            is_outside = place >= end
-            if kind.is_signed:
-                is_outside = is_outside | (place < 0)
+            place, is_outside = _from_front(p, indices[i], length[0], is_from_end=is_from_end)
             with p.if_(is_outside):
                 if outside is None:
                     p.trap(i, "the index at this place is out of bounds")
                 else:
                     outside.atomic_add(0, 1)
             places[i] = place.cast(u32)
+    return p.build()
+
+
+def _from_front(p: ProgramBuilder, index: Value, length: Value, *, is_from_end: bool = True) -> tuple[Value, Value]:
+    """An index from the front, and whether it is out of bounds; with `is_from_end` negative ones count from the end."""
+    state = i64 if index.dtype.is_signed else u64
+    end, place = p.let(length.cast(state)), p.let(index.cast(state))
+    if not index.dtype.is_signed:
+        return place, place >= end
+    if is_from_end:
+        place = p.let(select(place < 0, place + end, place))
+    return place, (place < 0) | (place >= end)
+
+
+@lru_cache(maxsize=64)
+def _gather_checked(bits: DType, kind: DType) -> Program:
+    """The elements of a vector at indices of any type; the indices out of bounds are counted in `outside`."""
+    with program("gather_checked", GROUP) as p:
+        x, indices, outside = p.read("x", bits), p.read("indices", kind), p.read_write("outside", u32)
+        out = p.write("out", bits, like=indices)
+        i = p.global_id(0)
+        with p.if_(i < indices.length):
+            place, is_outside = _from_front(p, indices[i], x.length)
+            with p.if_(is_outside):
+                outside.atomic_add(0, 1)
+            out[i] = x[place.cast(u32)]
     return p.build()
 
 
