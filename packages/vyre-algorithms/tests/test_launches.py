@@ -111,6 +111,19 @@ def test_views_in_another_order_are_read_as_they_lie(dispatches, call):
     assert backend.backend_metric_snapshot()["dispatches"] - before["dispatches"] == dispatches
 
 
+def test_what_is_read_of_arrays_of_a_device():
+    """The number of chosen elements, and that of the indices out of bounds, are read once."""
+    backend = backend_for("cpu")
+    x, mask, places = (array_on(backend, each) for each in (many, many < 2**30, many >> 12))
+    for call, dispatches in ((lambda: va.compact(x, mask), 3), (lambda: va.gather(x, places), 1)):
+        call()
+        before = backend.backend_metric_snapshot()
+        call()
+        after = backend.backend_metric_snapshot()
+        assert after["copies_out"] - before["copies_out"] == 1
+        assert after["dispatches"] - before["dispatches"] == dispatches
+
+
 @pytest.mark.parametrize("name", DISPATCHES)
 def test_few_elements_take_few_dispatches(name):
     """Each is one from host memory to host memory: none is a launch of a compiled graph, which copies to and fro."""

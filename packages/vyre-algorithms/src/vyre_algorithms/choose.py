@@ -35,6 +35,7 @@ from vyre_algorithms.launches import (
     runs_loops,
     slots_beside,
     with_grid,
+    words,
     zeros_beside,
 )
 from vyre_algorithms.monoids import reduction_of
@@ -397,7 +398,7 @@ def _record_choice(
     (starts,) = record_scan(graph, reduction_of("sum", u32, u32), [counts], number, True, is_wide)
     total, given["starts"] = starts[number - 1 :], starts
     if is_known := isinstance(graph, ImmediateGraph):
-        part = -(-sizes[0] // OUTPUT_PARTS)
+        part, total = -(-sizes[0] // OUTPUT_PARTS), words(total.item())  # which is read once
         given["slots"] = slots_beside(starts, max(1, -(-total.item() // part)) * part)
     found = graph.dispatch(_write(choice, dtypes, has_places, parts, is_known), given, config=grid)
     graph.output("number", total)
