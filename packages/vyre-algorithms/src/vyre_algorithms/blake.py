@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from vyre_algorithms.arguments import Array, Backend
-from vyre_algorithms.digest import FIRST_STATE, Message, bytes_of
+from vyre_algorithms.digest import FIRST_STATE, Message, bytes_of, padded
 from vyre_algorithms.launches import launch
 from vyre_foundation import LengthOf, Program, ProgramBuilder, Value, constant, program, select, u32
 from vyre_foundation.functions import min as least, rotr
@@ -40,13 +40,12 @@ def blake3(messages: Iterable[Message], /, *, backend: Backend = None) -> Array:
     given = bytes_of(messages)
     if not given:
         return np.zeros((0, 32), np.uint8)
-    lengths = np.array([len(message) for message in given], np.int64)
-    padded = b"".join(message.ljust(max(BLOCK, -(-len(message) // BLOCK) * BLOCK), b"\0") for message in given)
+    texts, lengths = padded(given, lambda n: bytes(-n % BLOCK if n else BLOCK))
     counts = np.maximum(1, -(-lengths // CHUNK))
     blocks = np.maximum(1, -(-lengths // BLOCK))
     number = _numbers(counts)
     chunks = {
-        "words": np.frombuffer(padded, "<u4").astype(np.uint32, copy=False),
+        "words": np.frombuffer(texts, "<u4").astype(np.uint32, copy=False),
         "first": (np.repeat(np.cumsum(blocks) - blocks, counts) + number * (CHUNK // BLOCK)).astype(np.uint32),
         "sizes": np.minimum(CHUNK, np.repeat(lengths, counts) - number * CHUNK).astype(np.uint32),
         "numbers": number.astype(np.uint32),

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from itertools import accumulate
 from typing import TypeAlias
 
 import numpy as np
@@ -40,9 +39,8 @@ def sha256(messages: Iterable[Message], /, *, backend: Backend = None) -> Array:
     given = bytes_of(messages)
     if not given:
         return np.zeros((0, 32), np.uint8)
-    padded = [text + b"\x80" + bytes(-(len(text) + 9) % BLOCK) + (8 * len(text)).to_bytes(8, "big") for text in given]
-    words = np.frombuffer(b"".join(padded), ">u4").astype(np.uint32)
-    starts = _starts([len(text) // BLOCK for text in padded])
+    texts, lengths = padded(given, lambda n: b"\x80" + bytes(-(n + 9) % BLOCK) + (8 * n).to_bytes(8, "big"))
+    words, starts = np.frombuffer(texts, ">u4").astype(np.uint32), _starts((lengths + 9 + BLOCK - 1) // BLOCK)
     found = launch(_sha256(), {"words": words, "starts": starts}, -(-len(given) // GROUP), backend)["digests"]
     return found.astype(">u4").view(np.uint8).reshape(-1, 32)
 
@@ -63,9 +61,9 @@ def crc32(messages: Iterable[Message], /, *, backend: Backend = None) -> Array:
     given = bytes_of(messages)
     if not given:
         return np.zeros(0, np.uint32)
-    text = np.frombuffer(b"".join(given) or b"\0", np.uint8)
-    starts = _starts([len(message) for message in given])
-    return launch(_crc32(), {"text": text, "starts": starts}, -(-len(given) // GROUP), backend)["sums"]
+    texts, lengths = padded(given, lambda n: b"")
+    arrays = {"text": np.frombuffer(texts or b"\0", np.uint8), "starts": _starts(lengths)}
+    return launch(_crc32(), arrays, -(-len(given) // GROUP), backend)["sums"]
 
 
 def bytes_of(messages: object, name: str = "messages") -> list[bytes]:
@@ -77,6 +75,8 @@ def bytes_of(messages: object, name: str = "messages") -> list[bytes]:
         got, fix = type(messages).__name__, "pass it in a list"
         raise InvalidInput(name, needed=f"a list of {needed}", got=got, fix=fix)
     given = list(messages)
+    if set(map(type, given)) <= {bytes}:
+        return given
     for message in given:
         if not isinstance(message, (bytes, bytearray, memoryview)) and not _is_array_of_bytes(message):
             raise InvalidInput(name, needed=needed, got=type(message).__name__, fix=fix_of_elements(message) or fix)
@@ -87,8 +87,17 @@ def _is_array_of_bytes(message: object) -> bool:
     return isinstance(message, np.ndarray) and message.dtype == np.uint8 and message.ndim == 1
 
 
-def _starts(lengths: Sequence[int]) -> Array:
-    return np.array([0, *accumulate(lengths)], np.uint32)
+def padded(messages: Sequence[bytes], padding: Callable[[int], bytes]) -> tuple[bytes, npt.NDArray[np.int64]]:
+    """All messages, each with the padding of its length behind it; and their lengths without it."""
+    lengths = list(map(len, messages))
+    of_length = {length: padding(length) for length in set(lengths)}
+    parts = [b""] * (2 * len(lengths))
+    parts[::2], parts[1::2] = messages, [of_length[length] for length in lengths]
+    return b"".join(parts), np.array(lengths, np.int64)
+
+
+def _starts(lengths: npt.NDArray[np.int64]) -> Array:
+    return np.append(0, lengths.cumsum()).astype(np.uint32)
 
 
 def _primes(number: int) -> list[int]:
