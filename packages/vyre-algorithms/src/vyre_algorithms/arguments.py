@@ -272,9 +272,9 @@ def starts_of(given: object, length: int, name: str = "starts") -> HostArray:
     of_kind(starts, "iu", "integers", name)
     found: HostArray = np.asarray(starts)
     falls = found[1:] < found[:-1]
-    if not found.size or found[0] != 0 or found[-1] != length or falls.any():
+    if not found.size or found[0] != 0 or found[-1] != length or np.count_nonzero(falls):
         got = f"those from {found[0]} to {found[-1]}" if found.size else "none"
-        if falls.any():
+        if np.count_nonzero(falls):
             at = int(falls.argmax())
             got = f"{found[at]}, and {found[at + 1]} after it"
         fix = "pass the first element of each segment, and the length of the array last"

@@ -111,7 +111,7 @@ def _known_numbers(array: Array, bins: int, backend: Backend) -> Array:
     """How often each number is in an array whose elements are known, of `bins` numbers at least."""
     if 0 < bins <= PRIVATE[-1] and array.size:
         counts = _numbers(array, bins, backend)
-        if int(np.asarray(counts).sum()) == array.size:  # all elements are below `bins`
+        if np.add.reduce(np.asarray(counts)) == array.size:  # all elements are below `bins`
             return counts
     if array.size:
         lowest, highest = (0, greatest_natural(array)) if isinstance(array, np.ndarray) else _ends(array, backend)

@@ -465,7 +465,8 @@ def _of_whole(operation: str, array: Array, result: DType, backend: Backend, ddo
     """The result of all elements as one sequence, an array of one element."""
     if not array.size:
         return _of_nothing(operation, array, result, 1)
-    sequence, states = flattened(array), list[Array]()
+    sequence = flattened(array)
+    states: list[Array] = []
     for kind, mean in _passes(operation, type_of(array), result, sequence.size, ddof):
         states = reduce_sequence(kind, [sequence, *states], backend, mean)
     return _finished(operation, states, result)
@@ -494,7 +495,8 @@ def _of_sequences(
     operation: str, flat: Array, length: int, inner: int, result: DType, backend: Backend, ddof: int
 ) -> Array:
     """The results of sequences of `length` elements, of which `inner` lie side by side."""
-    outer, states = flat.size // (length * inner), list[Array]()
+    outer = flat.size // (length * inner)
+    states: list[Array] = []
     for kind, mean in _passes(operation, type_of(flat), result, length, ddof):
         states = reduce_axis(kind, [flat, *states], outer, length, inner, backend, mean)
     return _finished(operation, states, result)
@@ -527,8 +529,8 @@ def _of_segments(operation: str, array: Array, starts: Array, result: DType, bac
     number, longest = starts.size - 1, array.size
     has_empty = True
     if isinstance(starts, np.ndarray):
-        lengths = np.diff(starts)
-        has_empty, longest = bool((lengths == 0).any()), int(lengths.max(initial=0))
+        lengths = starts[1:] - starts[:-1]
+        has_empty, longest = np.count_nonzero(lengths) < number, int(np.maximum.reduce(lengths, initial=0))
         if has_empty and operation in _EXTREMES:
             return _of_nothing(operation, array, result, number)
         starts = beside(array, starts)

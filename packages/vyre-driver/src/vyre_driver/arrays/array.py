@@ -282,7 +282,9 @@ class DeviceArray(WithoutOperators, ResidentArray):
         if number > self.ndim:
             raise IndexError(f"{number} indices for the shape {self.shape}. Fix: pass one for each axis")
         parts = (*parts[:at], *[slice(None)] * (self.ndim - number), *parts[at + 1 :])
-        offset, shape, strides, axis = self._offset, list[int](), list[int](), -1
+        offset, axis = self._offset, -1
+        shape: list[int] = []  # a call of `list[int]` takes a microsecond
+        strides: list[int] = []
         for part in parts:
             if part is None:
                 shape.append(1)
