@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import zlib
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from algorithm_data import TYPES, data, same
 
 import vyre_algorithms as va
+from vyre_driver import backend_for
 from vyre_driver.errors import InvalidInput
 
 
@@ -48,13 +50,17 @@ def test_products_of_integers(backend, shape):
     same(va.matmul(a, b, backend=backend), a @ b)
 
 
-def test_the_order_of_products_in_strips():
-    a, b = data("f4", (101, 5)), data("f4", (5, 19), seed=2)
+@pytest.mark.parametrize("bits", [256, 512])
+def test_the_order_of_products_in_strips(monkeypatch, bits):
+    """As on CPUs with vectors of so many bits."""
+    profile = replace(backend_for("cpu").device_profile(), ideal_vector_pack_bits=bits)
+    monkeypatch.setattr("vyre_algorithms.matrix.profile_of", lambda *_: profile)
+    a, b = data("f4", (101, 5)), data("f4", (5, 35), seed=2)
     same(va.matmul(a, b, backend="cpu"), fused(a, b))
 
 
 @pytest.mark.parametrize("dtype", ["i1", "i4", "u8"])
-@pytest.mark.parametrize("shape", [((96, 9), (9, 16)), ((100, 7), (7, 33)), ((2, 1, 97, 3), (3, 3, 20))])
+@pytest.mark.parametrize("shape", [((96, 9), (9, 16)), ((100, 7), (7, 33)), ((2, 1, 97, 3), (3, 3, 36))])
 def test_products_in_strips(shape, dtype):
     a, b = data(dtype, shape[0]), data(dtype, shape[1], seed=2)
     same(va.matmul(a, b, backend="cpu"), a @ b)

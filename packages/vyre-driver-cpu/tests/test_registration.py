@@ -6,6 +6,7 @@ from importlib.metadata import entry_points
 
 import pytest
 
+from vyre_driver import backend_for
 from vyre_driver_cpu import NAMED, cpu, registration
 
 
@@ -33,6 +34,10 @@ def test_the_probe_says_on_what() -> None:
     availability = registration.probe()
     assert availability.is_available
     assert availability.reason == f"{cpu.host().model}, {cpu.COMPILER}"
+
+
+def test_the_profile_says_how_wide_vectors_are() -> None:
+    assert backend_for("cpu").device_profile().ideal_vector_pack_bits == cpu.host().vector_bits
 
 
 def test_the_named_cpus_are_those_that_code_is_made_for() -> None:

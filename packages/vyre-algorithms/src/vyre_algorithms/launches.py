@@ -122,16 +122,21 @@ def run_loop(
     return _run_compiled(make, parameters, _where(arrays.values(), backend), given)
 
 
+def profile_of(arrays: Sequence[object], backend: Backend) -> DeviceProfile | None:
+    """What is known of the device where programs over arrays run; None for ranges of a graph, which run anywhere."""
+    kinds = {*map(type, arrays)}
+    if RecordedRange in kinds:
+        return None
+    return _profile(_where(arrays, backend) if DeviceArray in kinds else backend_for(backend))
+
+
 def runs_loops(arrays: Sequence[object], backend: Backend) -> bool:
     """Whether a worker runs the invocations of a workgroup one after the other, where programs over arrays run.
 
-    False for ranges of a graph, which may run anywhere.
+    False for ranges of a graph.
     """
-    kinds = {*map(type, arrays)}
-    if RecordedRange in kinds:
-        return False
-    where = _where(arrays, backend) if DeviceArray in kinds else backend_for(backend)
-    return _profile(where).workgroups_are_loops
+    profile = profile_of(arrays, backend)
+    return profile is not None and profile.workgroups_are_loops
 
 
 def has_lanes(arrays: Sequence[object], backend: Backend) -> bool:

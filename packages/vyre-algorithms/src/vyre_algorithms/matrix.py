@@ -19,6 +19,7 @@ from vyre_algorithms.arguments import (
     converted,
     count,
     delivered,
+    flattened,
     is_contiguous,
     of_kind,
     starts_of,
@@ -33,6 +34,7 @@ from vyre_algorithms.launches import (
     has_lanes,
     joined,
     launch,
+    profile_of,
     runs_loops,
     slots_beside,
     words,
@@ -43,6 +45,7 @@ from vyre_algorithms.order import bits_of, bits_type, of_bits
 from vyre_algorithms.search import searchsorted
 from vyre_algorithms.sorts import argsort
 from vyre_driver import DeviceArray
+from vyre_driver.device.profile import DeviceProfile
 from vyre_driver.errors import InvalidInput
 from vyre_driver.graph.recorded import RecordedRange
 from vyre_driver.plan.gather import layout_of, position
@@ -52,8 +55,9 @@ from vyre_foundation.build.arguments import shown
 from vyre_foundation.dtype import bool_, f32, u64
 from vyre_foundation.functions import fma, max as greatest, min as least
 
-STRIPS_FROM = 96
-"""Rows of a product from which a copy of the right matrix in strips takes less time than it saves."""
+STRIPS_FROM, STRIPS_FROM_WIDE = 96, 64
+"""Rows of a product from which a copy of the right matrix in strips takes less time than it saves; and those where
+vectors have 512 bits."""
 BLOCKS_FROM = 32
 """Rows and columns of a product that lanes compute in blocks, which they read through the memory of the workgroup."""
 WIDE_FROM = 1 << 22
@@ -119,8 +123,8 @@ def matmul(
     if is_swapped:  # the product of the transposes, of which the larger lies in order, adds the same products
         left, right, m, n = _transposed(right), _transposed(left), n, m
     given = {
-        "a": broadcast(left, (*stack, m, k)).reshape(-1),
-        "b": broadcast(right, (*stack, k, n)).reshape(-1),
+        "a": flattened(broadcast(left, (*stack, m, k)) if stack else left),
+        "b": flattened(broadcast(right, (*stack, k, n)) if stack else right),
         "shape": words(m, k, n),
         "slots": slots_beside(left, size),
     }
@@ -129,7 +133,7 @@ def matmul(
     elif min(m, n) >= BLOCKS_FROM and has_lanes([left, right], backend):
         found = _in_blocks(given, kind, state, backend)
     else:
-        found = _multiplied(given, kind, state, _tile(state, m, n, runs_loops([left, right], backend)), backend)
+        found = _multiplied(given, kind, state, _tile(state, m, n, profile_of([left, right], backend)), backend)
     if is_swapped:
         found = contiguous(_transposed(found.reshape((*stack, m, n))))
     return delivered(converted(found, result).reshape(shape), out)
@@ -157,17 +161,22 @@ class _Tile(NamedTuple):
     has_strips: bool
 
 
-def _tile(state: DType, m: int, n: int, is_serial: bool) -> _Tile:
-    """Where invocations run one after the other, six rows of two vectors of 256 bits: 12 of the 16 registers for them.
+def _tile(state: DType, m: int, n: int, profile: DeviceProfile | None) -> _Tile:
+    """Where invocations run one after the other, rows of two vectors, which stay in registers.
 
-    A row of a matrix is a step between pages of memory and between the same few lines of a cache, a row of a strip is
-    one line. Other devices have registers for more, and lanes that read a row of a matrix together.
+    Six rows of vectors of 256 bits take 12 of 16 registers, and eight of 512 bits 16 of 32: more rows took longer. A
+    row of a matrix is a step between pages of memory and between the same few lines of a cache, a row of a strip is one
+    line. Other devices have registers for more, and lanes that read a row of a matrix together.
     """
     narrow = 16 if state.size <= 4 else 8
-    if is_serial and m >= STRIPS_FROM and n >= narrow:
-        return _Tile(6, narrow, True)
+    if profile is None or not profile.workgroups_are_loops:
+        return _Tile(min(m, 8), 4 * narrow, False)
+    is_wide = profile.ideal_vector_pack_bits == 512
+    rows, columns, strips_from = (8, 2 * narrow, STRIPS_FROM_WIDE) if is_wide else (6, narrow, STRIPS_FROM)
+    if m >= strips_from and n >= columns:
+        return _Tile(rows, columns, True)
     columns = 4 * narrow
-    while is_serial and columns > 16 and columns >= 2 * n:
+    while columns > 16 and columns >= 2 * n:
         columns //= 2
     return _Tile(min(m, 8), columns, False)
 
@@ -332,7 +341,7 @@ def spmv(values: object, columns: object, starts: object, x: object, /, *, backe
     if type_of(dense) is not kind or dense.ndim not in (1, 2):
         needed, got = f"a vector or matrix of {kind}", f"{type_of(dense)} {dense.shape}"
         raise InvalidInput("x", needed=needed, got=got, fix="reshape or convert it")
-    is_recorded = any(isinstance(array, RecordedRange) for array in (elements, places, offsets, dense))
+    is_recorded = RecordedRange in map(type, (elements, places, offsets, dense))
     if is_recorded or not places.size or not dense.size:
         places = columns_below(places, dense.shape[0], backend)
     if not places.size or not dense.size:

@@ -49,6 +49,7 @@ def profile(cpu: Cpu, spellings: Spellings) -> DeviceProfile:
         max_storage_buffer_binding_size=memory,
         global_memory_bytes=memory,
         compute_units=threads,
+        ideal_vector_pack_bits=cpu.vector_bits,
         queues=(
             Queue(name=QUEUES[CALLER], workers=1, launch_ns=_CALL_NS, is_interruptible=False),
             Queue(name=QUEUES[THREADS], workers=threads, launch_ns=_WAKE_NS),
