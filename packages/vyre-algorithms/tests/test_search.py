@@ -96,6 +96,16 @@ def test_numbers(backend, bins, size):
     same(va.bincount(x.astype("i8"), backend=backend), np.bincount(x))
 
 
+@pytest.mark.parametrize("dtype", ["u2", "i8"])
+@pytest.mark.parametrize("make", [np.asarray, np.sort, lambda x: np.full_like(x, 50_000)])
+def test_counts_of_many_numbers_by_buckets(make, dtype):
+    """Of the largest array that is counted without them, and of the least that is not."""
+    for size in (count.BUCKETED - 1, count.BUCKETED):
+        x = make(data("u4", size) % 50_001).astype(dtype)
+        same(va.bincount(x, backend="cpu"), np.bincount(x))
+        same(va.bincount(x, minlength=70_000, backend="cpu"), np.bincount(x, minlength=70_000))
+
+
 @pytest.mark.parametrize("bins", [1, 10, 5000])
 @pytest.mark.parametrize("size", [0, 1, 100, 9000])
 def test_weights_of_numbers_are_added_as_those_of_a_vector(backend, bins, size):

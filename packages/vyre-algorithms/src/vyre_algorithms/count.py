@@ -23,13 +23,15 @@ from vyre_algorithms.arguments import (
     type_of,
     vector,
 )
-from vyre_algorithms.launches import has_lanes, joined, launch, words, zeros_beside
+from vyre_algorithms.launches import has_lanes, joined, launch, runs_loops, words, zeros_beside
 from vyre_algorithms.move import places_of, take_few
+from vyre_algorithms.order import KeyOrder
 from vyre_algorithms.reductions import max as greatest, min as least_of, segmented_reduce
 from vyre_algorithms.scans import cumsum
-from vyre_algorithms.sorts import by_digits
+from vyre_algorithms.sorts import bounds_of_buckets, by_digits, to_buckets
 from vyre_driver.errors import DeviceOutOfMemory, InvalidInput
 from vyre_driver.graph.recorded import RecordedRange
+from vyre_driver.tune.distribution import DIGIT
 from vyre_foundation import Array as Buffer, DType, Program, ProgramBuilder, Value, constant, program, select, u32
 from vyre_foundation.build.arguments import shown
 from vyre_foundation.dtype import f32, f64, i64, u64
@@ -47,6 +49,8 @@ LANES, PER_LANE, GROUPS = 256, 1 << 4, 1 << 10
 """The same where invocations run side by side: those that count together, elements for each of them and for each bin at
 least, and workgroups at most."""
 GROUP = 64
+BUCKETED = 1 << 17
+"""Elements from which they are put in order by a digit of their bins, if these are many."""
 LIMIT = 1 << 22
 """The most bins for which a bin is guessed: half of the integers that the mantissa of an f32 holds."""
 ROUNDING = {f32: float(1 << 23), f64: float(1 << 52)}
@@ -289,6 +293,8 @@ def count_bins(binning: Binning, array: Array, table: Array, bins: int, backend:
     counts = np.zeros(bins, np.uint32) if is_few else zeros_beside(array, (bins,), u32)
     given: dict[str, object] = {"x": array, "table": table, "counts": counts}
     kinds = (binning, type_of(array), type_of(table))
+    if most is None and binning is _of_number and array.size >= BUCKETED and runs_loops([array], backend):
+        return count_in_buckets(array, counts, backend)
     if most is None:
         return launch(_shared(*kinds), given, -(-array.size // GROUP), backend)["counts"]
     if has_lanes([array], backend):
@@ -298,6 +304,31 @@ def count_bins(binning: Binning, array: Array, table: Array, bins: int, backend:
         counting = _private(*kinds, most, 1 << (chunk - 1).bit_length())
     given["chunk"] = words(chunk)
     return launch(counting, given, -(-array.size // chunk), backend)["counts"]
+
+
+def count_in_buckets(array: Array, counts: Array, backend: Backend) -> Array:
+    """The counts of numbers, which move to the buckets of their leading digits first: one invocation counts a bucket.
+
+    So no addition is atomic, and a cache holds the counts of a bucket.
+    """
+    shape = (KeyOrder.UNSIGNED, u32, False, False)
+    shift = max(0, (counts.size - 1).bit_length() - DIGIT)
+    given, bounds = bounds_of_buckets(array.astype(np.uint32, copy=False), shape, shift, backend)
+    keys = to_buckets(shape, given, backend)["moved"]
+    arrays = {"keys": keys, "bounds": bounds, "counts": counts}
+    return launch(_buckets(), arrays, bounds.size - 1, backend)["counts"]
+
+
+@lru_cache(maxsize=1)
+def _buckets() -> Program:
+    """Each invocation counts the keys of a bucket, which no other bucket has."""
+    with program("count_buckets", 1) as p:
+        keys, bounds, counts = p.read("keys", u32), p.read("bounds", u32), p.read_write("counts", u32)
+        first, last = p.let(bounds[p.global_id(0)]), p.let(bounds[p.global_id(0) + 1])
+        with p.range(first, least(last, keys.length)) as k:
+            number = p.let(keys[k])
+            counts[number] = counts[number] + 1
+    return p.build()
 
 
 def _of_number(p: ProgramBuilder, element: Value, table: Buffer, most: int) -> Value:

@@ -311,20 +311,13 @@ def by_buckets(
     `shape` is the order of the keys, their type, whether indices are wanted, and whether the greatest is first; `sign`
     is the sign bit of signed keys.
     """
-    order, bits, has_places, _ = shape
+    _, bits, has_places, _ = shape
     shift = max(0, varying.bit_length() - DIGIT)
-    chunk = _chunk(keys.size)
-    chunks = -(-keys.size // chunk)
-    given: dict[str, object] = {"keys": keys, "shift": words(shift), "length": words(keys.size)}
-    if order is KeyOrder.SIGNED:
-        given["bias"] = _bias(sign, bits)
-    counts = launch(_count(*shape, False, False, chunk), given, chunks, backend)["counts"]
-    (starts,) = scan_rows(reduction_of("sum", u32, u32), [counts], counts.size, True, backend)
-    bounds = starts[: DIGITS * chunks + 1 : chunks].copy()
+    given, bounds = bounds_of_buckets(keys, shape, shift, backend, sign)
     most = int(np.diff(bounds).max())
     if most * keys.itemsize > MOST_CROWDED:
         return None
-    moved = launch(_move(*shape, False, False, chunk), {**given, "starts": starts}, chunks, backend)
+    moved = to_buckets(shape, given, backend)
     digits = tuple(first for first in _digits(varying, bits) if first < shift)
     if not digits:
         return moved["moved_places" if has_places else "moved"]
@@ -334,10 +327,37 @@ def by_buckets(
     return launch(_sort_each(*shape, digits, 1 << (most - 1).bit_length()), given, DIGITS, backend)["found"]
 
 
+def bounds_of_buckets(
+    keys: Array, shape: tuple[KeyOrder, DType, bool, bool], shift: int, backend: Backend, sign: int = 0
+) -> tuple[dict[str, Array], Array]:
+    """What `to_buckets` takes, and where the bucket of each digit from bit `shift` on begins.
+
+    For devices where invocations run one after another. `shape` and `sign` are as for `by_buckets`.
+    """
+    order, bits, _, _ = shape
+    chunk = _chunk(keys.size)
+    chunks = -(-keys.size // chunk)
+    given = {"keys": keys, "shift": words(shift), "length": words(keys.size)}
+    if order is KeyOrder.SIGNED:
+        given["bias"] = _bias(sign, bits)
+    counts = launch(_count(*shape, False, False, chunk), given, chunks, backend)["counts"]
+    (starts,) = scan_rows(reduction_of("sum", u32, u32), [counts], counts.size, True, backend)
+    return {**given, "starts": starts}, starts[: DIGITS * chunks + 1 : chunks].copy()
+
+
+def to_buckets(
+    shape: tuple[KeyOrder, DType, bool, bool], given: dict[str, Array], backend: Backend
+) -> dict[str, Array]:
+    """The keys in their buckets, as ``moved``, and their indices, as ``moved_places``, if they are wanted."""
+    size = given["keys"].size
+    chunk = _chunk(size)
+    return launch(_move(*shape, False, False, chunk), given, -(-size // chunk), backend)
+
+
 def _chunk(size: int) -> int:
     """How many elements an invocation counts and moves, where invocations run one after another."""
-    most, least_ = (1 << (-(-size // number) - 1).bit_length() for number in (CHUNKS, MOST_CHUNKS))
-    return max(CHUNK, min(LONG_CHUNK, most), least_)
+    few, many = (1 << (-(-size // number) - 1).bit_length() for number in (CHUNKS, MOST_CHUNKS))
+    return max(CHUNK, min(LONG_CHUNK, few), many)
 
 
 def _record_sort(

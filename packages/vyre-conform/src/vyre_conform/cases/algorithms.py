@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 import vyre_algorithms as va
 from vyre_algorithms.choose import choose_by_chunks
+from vyre_algorithms.count import count_in_buckets
 from vyre_algorithms.order import KeyOrder
 from vyre_algorithms.repeats import places_by_scan, repeat_by_chunks
 from vyre_algorithms.sorts import by_buckets
@@ -151,6 +152,7 @@ CALLS: dict[str, Call] = {
     "searchsorted":     lambda b: va.searchsorted(np.sort(words(FEW)), words(FEW), backend=b),
     "bincount":         lambda b: va.bincount(words(FEW) & 63, backend=b),
     "bincount_many":    lambda b: va.bincount(words(FEW) & 8191, minlength=5000, backend=b),
+    "bincount_buckets": lambda b: count_in_buckets(words(FEW) % 5000, np.zeros(5000, np.uint32), b),
     "bincount_weights": lambda b: va.bincount(words(FEW) & 63, floats(FEW), backend=b),
     "histogram":        lambda b: va.histogram(floats(FEW), 30, (-8.0, 8.0), backend=b),
     "gather":           lambda b: va.gather(floats(FEW), words(FEW) % FEW, backend=b),
