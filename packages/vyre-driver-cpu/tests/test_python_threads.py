@@ -167,6 +167,30 @@ def test_so_do_those_of_the_pool_when_there_are_as_many_threads_as_workers(
     assert [launch.queue for launch in opened.launches] == [THREADS, CALLER]
 
 
+@pytest.mark.parametrize(("ns", "are_left"), [(20_000_000, True), (500_000, False)])
+def test_long_launches_of_the_pool_leave_the_device(
+    ns: float, are_left: bool, opened: Opened, in_queue: Callable[[int, float], None]
+) -> None:
+    """Another thread may use it meanwhile, although there are more workers than threads."""
+    in_queue(THREADS, ns)
+    program = mixing(None)
+    for _ in range(3):
+        dispatch(opened.backend, program, 5, 0)
+    (launch,) = opened.launches
+    assert launch.contention == (0 if are_left else 1)
+    opened.meeting.is_open = True
+    with ThreadPoolExecutor(1) as thread:
+        pending = thread.submit(dispatch, opened.backend, program, 5, 0)
+        while not opened.meeting.barrier.n_waiting:
+            time.sleep(0.001)
+        if are_left:
+            with opened.backend.session() as device:  # while the runner waits
+                assert len(device.others) == 1
+        opened.meeting.wait()
+        pending.result(PATIENCE)
+    assert [launch.queue for launch in opened.launches] == [THREADS]
+
+
 def test_outputs_of_the_caller_are_used(opened: Opened, in_queue: Callable[[int, float], None]) -> None:
     """Those that are large."""
     in_queue(CALLER, 50_000)

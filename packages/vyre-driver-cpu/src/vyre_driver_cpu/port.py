@@ -47,7 +47,7 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
     emitter_version = "cpu-51"
     shares_host_memory = works_after_fork = True
     records, moves_code = True, True
-    unlocked_queue = CALLER
+    unlocked_queue, leaves_long_launches = CALLER, LONGEST_BLOCKING
 
     def __init__(self) -> None:
         self._cpu = host()

@@ -55,6 +55,9 @@ MAX_IDLE_BYTES = MAX_CACHED_BYTES // 4
 MOST_UNLOCKED = MAX_IDLE_BYTES // 8
 """Bytes of the outputs of a dispatch that runs beside others: each thread has such memory of its own."""
 
+LONG_NS = 10_000_000
+"""Launches that take longer leave the device to other threads meanwhile."""
+
 
 EndedDispatch: TypeAlias = tuple[CachedLaunch, PreparedLaunch, "BaseException | None"]
 """A dispatch that has ended without the lock, on a launch of its own, and what it has failed with."""
@@ -313,7 +316,11 @@ class LaunchCache:
                     launch.use_runner(is_brief=is_brief)
 
     def _contention(self, device: Device, cached: CachedLaunch) -> float:
-        """The number of other threads in a dispatch from which on each thread has one worker at most."""
+        """The number of other threads in a dispatch from which on one runs without the lock.
+
+        With as many as there are workers but one, each thread has one worker at most. A long launch is no thread's
+        business but its own, with all workers too.
+        """
         launch, unlocked = cached.launch, device.port.unlocked_queue
         if unlocked is None or cached.is_brief or not isinstance(launch, PreparedLaunch):
             return math.inf
@@ -321,12 +328,21 @@ class LaunchCache:
         is_own = cached.request.places is None and not self._persistent
         if not is_plain or not is_own or launch.output_bytes > MOST_UNLOCKED:
             return math.inf
-        return 0 if cached.queue == unlocked else device.profile.queues[cached.queue].workers - 1
+        if cached.queue == unlocked:
+            return 0
+        is_left = cached.longest > device.port.leaves_long_launches
+        is_long = cached.choice is not None and cached.choice.shortest[cached.queue] >= LONG_NS
+        return 0 if is_left and is_long else self._others_for_caller(device, cached)
+
+    @staticmethod
+    def _others_for_caller(device: Device, cached: CachedLaunch) -> int:
+        """The number of other threads in a dispatch from which on each thread has one worker at most."""
+        return device.profile.queues[cached.queue].workers - 1
 
     def _unlocked(self, device: Device, cached: CachedLaunch) -> CachedLaunch:
-        """The same launch in the queue that needs no lock."""
+        """The same launch in the queue that needs no lock, if there are as many threads as workers."""
         queue, request = device.port.unlocked_queue, cached.request
-        if cached.queue == queue:
+        if cached.queue == queue or len(device.others) < self._others_for_caller(device, cached):
             return cached
         found = self.get(device, request._replace(key=request.key._replace(queue=queue)))
         if found.is_new:

@@ -117,6 +117,9 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
     """The position of a queue of one worker, the calling thread. Threads may call runners of its launches at the same
     time, and while others use the port, if the launches cannot fail and each has memory of its own."""
 
+    leaves_long_launches: float = math.inf
+    """Seconds: the same is true, of any queue, for runners of launches that are not known to end within this time."""
+
     moves_code: bool = False
     """Whether `for_queue` works: one compilation serves all queues."""
 
