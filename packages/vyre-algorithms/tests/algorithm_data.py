@@ -14,6 +14,8 @@ BACKENDS = [
     and not registration.is_distributed
     and availability(registration.id).is_available
 ]
+SHORT = {"reference", "cpu"}
+"""What runs without `-m slow`."""
 TYPES = ["bool", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", ml_dtypes.bfloat16, "f4", "f8"]
 COMPILED = ["i1", "u8", ml_dtypes.bfloat16]
 """Types of different code: a byte, the widest integer, and what is computed in f32. `-m slow` compiles every type."""

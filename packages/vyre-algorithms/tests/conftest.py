@@ -11,10 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from algorithm_data import BACKENDS, COMPILED, TYPES
-
-SHORT = {"reference", "cpu"}
-"""What runs without `-m slow`."""
+from algorithm_data import BACKENDS, COMPILED, SHORT, TYPES
 
 
 def pytest_generate_tests(metafunc):

@@ -17,22 +17,20 @@ MODES = ("valid", "same", "full")
 
 
 def by_definition(x, w, mode):
-    """The sums over the places in row-major order, in Python's integers."""
+    """The sums over the places in row-major order, in integers of 64 bits, with zeros around the array."""
     before = {"valid": [0] * x.ndim, "same": [n - 1 - (n - 1) // 2 for n in w.shape], "full": [n - 1 for n in w.shape]}
     lengths = {
         "valid": [a - n + 1 for a, n in zip(x.shape, w.shape, strict=True)],
         "same": list(x.shape),
         "full": [a + n - 1 for a, n in zip(x.shape, w.shape, strict=True)],
     }
-    out = np.zeros(lengths[mode], x.dtype)
-    for place in np.ndindex(*out.shape):
-        total = 0
-        for k in np.ndindex(*w.shape):
-            at = tuple(o + i - b for o, i, b in zip(place, k, before[mode], strict=True))
-            if all(0 <= i < n for i, n in zip(at, x.shape, strict=True)):
-                total += int(x[at]) * int(w[k])
-        out[place] = total
-    return out
+    out = np.zeros(lengths[mode], np.int64)
+    around = zip(before[mode], out.shape, w.shape, x.shape, strict=True)
+    padded = np.pad(x.astype(np.int64), [(b, o + n - 1 - b - a) for b, o, n, a in around])
+    for k in np.ndindex(*w.shape):
+        out += padded[tuple(slice(i, i + o) for i, o in zip(k, out.shape, strict=True))] * int(w[k])
+    assert np.array_equal(out, out.astype(x.dtype))
+    return out.astype(x.dtype)
 
 
 def before_it(at):

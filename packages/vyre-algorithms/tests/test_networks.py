@@ -40,7 +40,7 @@ def matches(text, patterns):
 
 @pytest.mark.parametrize("patterns", [[b"he", b"she", b"his", b"hers", b"he"], [b"a" * 9, b"a"], [b"xyz"], []])
 def test_patterns(backend, patterns):
-    text = (b"ushers ahishe " * 700)[: 1100 if backend == "reference" else 4096 + 700] + b"aaaaaaaaaaa"
+    text = (b"ushers ahishe " * 700)[: 300 if backend == "reference" else 4096 + 700] + b"aaaaaaaaaaa"
     starts, numbers = va.find_all(text, patterns, backend=backend)
     assert list(zip(starts.tolist(), numbers.tolist(), strict=True)) == matches(text, patterns)
     same(va.find_all(text, (pattern for pattern in patterns), backend=backend)[0], starts)
@@ -89,10 +89,14 @@ def network():
     return random.integers(0, 60, 150), random.integers(0, 60, 150)
 
 
-def test_ranks(backend):
+def test_ranks_have_the_same_bits(backend):
+    found, wanted = (va.pagerank(*network(), 64, iterations=9, backend=on) for on in (backend, "reference"))
+    same(found, wanted)
+
+
+def test_ranks():
     sources, targets = network()
-    found = va.pagerank(sources, targets, 64, backend=backend)
-    same(found, va.pagerank(sources, targets, 64, backend="cpu"))
+    found = va.pagerank(sources, targets, 64, backend="cpu")
     steps = np.zeros((64, 64))
     np.add.at(steps, (targets, sources), 1)
     degrees = steps.sum(0)

@@ -7,7 +7,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from algorithm_data import data, same
+from algorithm_data import BACKENDS, SHORT, data, same
 
 import vyre_algorithms as va
 from vyre_algorithms import spectra
@@ -287,12 +287,15 @@ def test_roots_are_correctly_rounded(length):
 # ── on every backend and along every axis ────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.parametrize(
+    "on", [pytest.param(on, marks=() if on in SHORT else pytest.mark.slow) for on in BACKENDS if on != "cpu"]
+)
 @pytest.mark.parametrize("length", [16, 32, 7, 17, 60, 231])
-def test_the_same_bits_everywhere(backend, length):
+def test_the_same_bits_everywhere(on, length):
     x = numbers("c8", (2, length))
     real = np.ascontiguousarray(x.real)
     for name, given in (("fft", x), ("ifft", x.astype("c16")), ("rfft", real), ("irfft", x)):
-        same(getattr(va, name)(given, backend=backend), getattr(va, name)(given, backend="cpu"))
+        same(getattr(va, name)(given, backend=on), getattr(va, name)(given, backend="cpu"))
 
 
 @pytest.mark.parametrize("dtype", TYPES)
