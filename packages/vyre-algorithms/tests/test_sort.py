@@ -59,7 +59,7 @@ def test_digits_that_all_keys_share_are_left_out(backend, dtype):
 
 
 def test_every_type(backend, each_type):
-    check_type(backend, each_type, 300)
+    check_type(backend, each_type, 70)
 
 
 @pytest.mark.parametrize("dtype", ["f2", "i1", "f8"])
@@ -157,7 +157,7 @@ def test_a_comparison(backend, size):
     same(va.argsort(x, before=by_magnitude, descending=True, backend=backend), np.argsort(-abs(x), stable=True))
 
 
-@pytest.mark.parametrize("shape", [(7, 30), (5, 1), (1, 5), (2, 5, 1000), (0, 3), (3, 0)])
+@pytest.mark.parametrize("shape", [(7, 30), (5, 1), (1, 5), (2, 5, 100), (0, 3), (3, 0)])
 @pytest.mark.parametrize("before", [None, by_magnitude])
 def test_rows_of_pairs_and_by_a_comparison(backend, before, shape):
     x, values = data("i4", shape) % 50, data("f8", shape)
