@@ -40,7 +40,7 @@ def test_masks_of_any_density(backend, share):
 def test_every_type(backend, each_type):
     x, mask = data(each_type, 700), data("?", 700)
     same(va.compact(x, mask, backend=backend), x[mask])
-    few = np.repeat(x[:100], 7)
+    few = np.repeat(x[:20], 7)
     found = va.run_length(few, backend=backend)
     new = np.concatenate([[True], few[1:] != few[:-1]])
     same(found.values, few[new])

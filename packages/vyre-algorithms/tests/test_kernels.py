@@ -200,7 +200,8 @@ def test_digests(backend):
     ]
     same(va.crc32(MESSAGES, backend=backend), np.array([zlib.crc32(message) for message in MESSAGES], np.uint32))
     for digest in (va.sha256, va.crc32, va.blake3):
-        same(digest((m for m in MESSAGES), backend=backend), digest(MESSAGES, backend=backend))
+        few = MESSAGES[:4]
+        same(digest((m for m in few), backend=backend), digest(few, backend=backend))
     assert va.sha256([]).shape == (0, 32)
     assert va.crc32([b""]).tolist() == [0]
 
