@@ -15,7 +15,13 @@ import pytest
 OPTIONAL_BACKENDS = ("opencl", "opencl-gpu", "opencl-intel", "cuda")
 """Those that need a runtime or a device which a machine may lack."""
 
-COMPUTED = ("packages/vyre-algorithms/", "packages/vyre/", "tests/docs/", "tests/examples/")
+COMPUTED = (
+    "packages/vyre-algorithms/",
+    "packages/vyre-distributed/",
+    "packages/vyre/",
+    "tests/docs/",
+    "tests/examples/",
+)
 """Where tests are about what programs compute. Those of the backend, and conformance, judge its machine code, too."""
 OPTIMIZED = ("packages/vyre-algorithms/tests/test_digests.py", "packages/vyre/tests/test_random_images.py")
 """Where one program of each algorithm, and random kernels over images, are as users have them."""
