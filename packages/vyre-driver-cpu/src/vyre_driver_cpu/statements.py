@@ -175,7 +175,7 @@ class StatementPrinter:
         self._of_invocations = 0
         """How many loops over invocations are around the present place."""
         self._times = 1
-        """How often the function comes to the present place at most."""
+        """How often the present place is reached at most in one call of the function."""
         self._loops: list[tuple[str, str]] = []
         """The latch and the end of each loop around the present place."""
         self._use(scope, OperandValues(scope))
@@ -331,8 +331,8 @@ class StatementPrinter:
 
         It asks after `chunk` iterations, counted over all executions of the loop: to ask takes as long as some
         iterations, too long for each execution of a short loop. The count is kept in memory, not in a register that
-        the loop needs. Executions that are so short that all of a workgroup are not more than `chunk` iterations are
-        not counted.
+        the loop needs. An execution is not counted if it is so short that those of a whole workgroup have `chunk`
+        iterations at most.
         """
         out, dtype = self._out, stmt.start.dtype
         t, sign = TYPES[dtype], sign_of(dtype)
@@ -370,7 +370,7 @@ class StatementPrinter:
         out.jump(head)
 
     def times_in(self, loop: For) -> int:
-        """How often the function comes into a loop at the present place at most."""
+        """How often the body of a loop at the present place runs at most in one call of the function."""
         if loop.trip_count is not None:
             return self._times * loop.trip_count
         dtype = loop.start.dtype

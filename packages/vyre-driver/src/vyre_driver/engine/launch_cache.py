@@ -318,8 +318,8 @@ class LaunchCache:
     def _contention(self, device: Device, cached: CachedLaunch) -> float:
         """The number of other threads in a dispatch from which on one runs without the lock.
 
-        With as many as there are workers but one, each thread has one worker at most. A long launch is no thread's
-        business but its own, with all workers too.
+        0 for a long launch, which keeps all its workers. For others in the pool, as many as leave each thread one
+        worker at most.
         """
         launch, unlocked = cached.launch, device.port.unlocked_queue
         if unlocked is None or cached.is_brief or not isinstance(launch, PreparedLaunch):

@@ -136,7 +136,10 @@ def _touched_bytes(plan: LaunchPlan) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Counted:
-    """A body: `totals` of what is the same in each launch, and what bounds loops, loops, and conditions around them."""
+    """What a body costs: `totals` in each launch, and `parts` that a launch decides.
+
+    These are loops, conditions that contain loops, and the locals that bound loops, in their order.
+    """
 
     totals: Sequence[float]
     parts: Sequence[Let | _Loop | _Arms]
