@@ -52,7 +52,7 @@ def test_products_of_integers(backend, shape):
 
 @pytest.mark.parametrize("bits", [256, 512])
 def test_the_order_of_products_in_strips(monkeypatch, bits):
-    """As on CPUs with vectors of so many bits."""
+    """On CPUs whose vectors have `bits` bits, products are added in their order."""
     profile = replace(backend_for("cpu").device_profile(), ideal_vector_pack_bits=bits)
     monkeypatch.setattr("vyre_algorithms.matrix.profile_of", lambda *_: profile)
     a, b = data("f4", (101, 5)), data("f4", (5, 35), seed=2)

@@ -40,7 +40,7 @@ def sha256(messages: Iterable[Message], /, *, backend: Backend = None) -> Array:
     if not given:
         return np.zeros((0, 32), np.uint8)
     texts, lengths = padded(given, lambda n: b"\x80" + bytes(-(n + 9) % BLOCK) + (8 * n).to_bytes(8, "big"))
-    words, starts = np.frombuffer(texts, ">u4").astype(np.uint32), _starts((lengths + 9 + BLOCK - 1) // BLOCK)
+    words, starts = np.frombuffer(texts, ">u4").astype(np.uint32), _starts(-(-(lengths + 9) // BLOCK))
     found = launch(_sha256(), {"words": words, "starts": starts}, -(-len(given) // GROUP), backend)["digests"]
     return found.astype(">u4").view(np.uint8).reshape(-1, 32)
 

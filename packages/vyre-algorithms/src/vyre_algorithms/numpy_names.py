@@ -123,7 +123,7 @@ def _remedy(module: str, name: str, names: Iterable[str]) -> str:
     home = next((home for home in (np, np.linalg, np.fft) if name in home.__all__), None)
     if home is not None:
         return _of_numpy(home, name)
-    if name in dir(vyre_driver) and not name.startswith("_"):
+    if name in dir(vyre_driver):
         return f"import it: from vyre_driver import {name}"
     near = get_close_matches(name, list(names), 1, cutoff=0.75)
     return f"use {module}.{near[0]}" if near else f"choose one of the names in dir({module})"

@@ -31,7 +31,7 @@ class KeyOrder(Enum):
     def key(self, bits: Value, *, descending: bool = False, bias: Value | None = None) -> Value:
         """The key of an element with these bits, which are of an unsigned type.
 
-        `bias` makes signed integers not negative: a power of 2, by default the sign bit.
+        `bias`, a power of 2, is added to signed integers so that none is negative; by default it is the sign bit.
         """
         sign = constant(bits.dtype, 1 << (bits.dtype.bits - 1))
         if self is KeyOrder.SIGNED:

@@ -68,10 +68,10 @@ from vyre_foundation.functions import eq, max as greatest, min as least, not_, p
 
 DIGITS = 1 << DIGIT
 FETCHED = 4
-"""The greatest part of the places of a digit in a chunk that is fetched ahead, in parts of equal digits."""
+"""For each digit, at most so many times the average number of a chunk's elements are fetched ahead."""
 CHUNK, CHUNKS, LONG_CHUNK, MOST_CHUNKS = 1 << 12, 1 << 5, 1 << 15, 1 << 10
-"""Elements of an invocation that sorts a larger array with others, at least, and such invocations at least, where that
-leaves each of them `LONG_CHUNK` elements; and invocations at most."""
+"""Elements that one invocation moves: `CHUNK` at least. They become more, up to `LONG_CHUNK`, where there are `CHUNKS`
+invocations all the same, and more than that only where there would be more than `MOST_CHUNKS` invocations."""
 LANES, SUBGROUP, ITEMS = DIGITS, 32, 16
 """Where invocations run side by side: those that move a chunk together, those that rank elements together by votes, and
 elements of each of them. The first ones of a chunk belong to the first subgroup."""
@@ -537,8 +537,9 @@ def _sort_each(
                 counted[d] = so_far
                 so_far += here
         for n, counted in enumerate(counts):
-            target = [found] if n == len(digits) - 1 else spares[n % 2]
-            if n < len(spares) or target == [found]:
+            is_last = n == len(digits) - 1
+            target = [found] if is_last else spares[n % 2]
+            if n < len(spares) or is_last:  # its memory is used for the first time
                 _clear(p, target, first, number)
             with p.range(number) as k:
                 elements = [p.let(buffer[first + k]) for buffer in source]

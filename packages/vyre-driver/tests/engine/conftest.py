@@ -11,7 +11,8 @@ import pytest
 
 from vyre_driver.engine import lowering as engine_lowering
 from vyre_driver.engine.backend import EngineBackend
-from vyre_driver.legalization.lowered import Kernel, KernelLaunch, Lowered
+from vyre_driver.legalization.lowered import Kernel, Lowered
+from vyre_driver.legalization.schedule import KernelLaunch
 from vyre_driver.legalization.target import Target
 from vyre_driver.plan.launch import LaunchPlan
 from vyre_driver.testing.evaluate import Evaluate

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from vyre_driver.legalization.lowered import TRAPS, Kernel, KernelLaunch, Lowered
+from vyre_driver.legalization.lowered import Kernel, Lowered
+from vyre_driver.legalization.schedule import TRAPS, KernelLaunch
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32, u64
 from vyre_foundation.ir.buffer import Access, Buffer, Memory

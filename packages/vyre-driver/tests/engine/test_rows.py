@@ -13,7 +13,8 @@ from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.codegen.lower import legalize
 from vyre_driver.engine.artifact import source_ahead
 from vyre_driver.engine.backend import EngineBackend
-from vyre_driver.legalization.lowered import RUNS, Lowered
+from vyre_driver.legalization.lowered import Lowered
+from vyre_driver.legalization.schedule import RUNS
 from vyre_driver.legalization.target import Groups
 from vyre_driver.plan.launch import LaunchPlan
 from vyre_driver.testing.fake_port import FakePort

@@ -10,7 +10,8 @@ import pytest
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.engine.launch import LaunchValues, SetCounter, counters_of, evaluate, raise_trap, static_order, walk
 from vyre_driver.errors import Trapped
-from vyre_driver.legalization.lowered import COUNTERS, TRAPS, Kernel, KernelLaunch, Lowered, Repeat
+from vyre_driver.legalization.lowered import Kernel, Lowered
+from vyre_driver.legalization.schedule import COUNTERS, TRAPS, KernelLaunch, Repeat
 from vyre_foundation.build import program
 from vyre_foundation.dtype import i32, u8, u32, u64
 from vyre_foundation.ir.buffer import Access, Buffer, Memory, Per, PerLaunch

@@ -20,7 +20,8 @@ from vyre_driver.codegen.lower import legalize
 from vyre_driver.codegen.operators import c_casts, c_operators
 from vyre_driver.engine.launch import LaunchValues, SetCounter, counters_of, evaluate as bound, walk
 from vyre_driver.errors import Trapped
-from vyre_driver.legalization.lowered import COUNTERS, RUNS, TRAPS, Kernel, Lowered
+from vyre_driver.legalization.lowered import Kernel, Lowered
+from vyre_driver.legalization.schedule import COUNTERS, RUNS, TRAPS
 from vyre_driver.legalization.target import Groups, Target
 from vyre_driver.plan.indirect import read_indirect_grid
 from vyre_driver.plan.launch import LaunchPlan, OutputLayout, plan_launch

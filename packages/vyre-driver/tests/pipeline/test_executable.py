@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from vyre_driver.codegen.lower import legalize
-from vyre_driver.legalization.lowered import TRAPS, Repeat
+from vyre_driver.legalization.schedule import TRAPS, Repeat
 from vyre_driver.pipeline.executable import ExecutableManifest
 from vyre_driver.testing.target import generous_target
 from vyre_foundation.build import program

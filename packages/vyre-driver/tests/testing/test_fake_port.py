@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vyre_driver.legalization.lowered import Kernel, KernelLaunch, Lowered
+from vyre_driver.legalization.lowered import Kernel, Lowered
+from vyre_driver.legalization.schedule import KernelLaunch
 from vyre_driver.testing.fake_port import FakePort, InjectedError
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u16

@@ -15,7 +15,8 @@ from vyre_conform.oracle.evaluators import EVALUATORS
 from vyre_driver.backend.resources import Resource
 from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.engine.launch import NO_TRAP
-from vyre_driver.legalization.lowered import COUNTERS, TRAPS, Kernel
+from vyre_driver.legalization.lowered import Kernel
+from vyre_driver.legalization.schedule import COUNTERS, TRAPS
 from vyre_driver.testing.fake_port import FakeMemory, FakeModule, FakePort
 from vyre_foundation.dtype import u64
 from vyre_foundation.ir.buffer import Buffer, Memory

@@ -18,9 +18,9 @@ from vyre_driver.legalization.forms.forms import Forms
 from vyre_driver.legalization.forms.term import ExprTerm
 from vyre_driver.legalization.guards import Guards, Known
 from vyre_driver.legalization.indices import proven_index
-from vyre_driver.legalization.lowered import COUNTERS
 from vyre_driver.legalization.ranges import Ranges
 from vyre_driver.legalization.registers import to_registers
+from vyre_driver.legalization.schedule import COUNTERS
 from vyre_driver.vectorization.wide_indices import IndexWidener
 from vyre_foundation.dtype import DType, i32, i64, u32, u64
 from vyre_foundation.ir.buffer import Memory

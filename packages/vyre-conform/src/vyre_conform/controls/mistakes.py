@@ -16,7 +16,7 @@ from vyre_conform.controls.rewrites import substituted
 from vyre_driver.backend.config import Extent
 from vyre_driver.engine import launch as launching
 from vyre_driver.engine.transfer import Targets
-from vyre_driver.legalization.lowered import TRAPS
+from vyre_driver.legalization.schedule import TRAPS
 from vyre_driver.plan.launch import infer_dispatch_grid_for_count
 from vyre_driver.testing.fake_port import FakeMemory
 from vyre_foundation.dtype import f32, u32

@@ -16,7 +16,7 @@ from vyre_conform.controls.fault import Fault, Layer
 from vyre_conform.controls.lowering import bound_to, by_proofs
 from vyre_driver.legalization.grid.liveness import Carried
 from vyre_driver.legalization.guards import Guards, Known
-from vyre_driver.legalization.lowered import RUNS
+from vyre_driver.legalization.schedule import RUNS
 from vyre_foundation.dtype import DType, u32
 from vyre_foundation.ir.buffer import Buffer, LengthOf
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Id, IdKind, Length, Load, Local, literal

@@ -20,7 +20,8 @@ from vyre_driver.engine.code import ANSWER, ORDER, CompiledCode, CompileOrder
 from vyre_driver.engine.device import Device
 from vyre_driver.engine.port import SourceUnit
 from vyre_driver.errors import BackendError, BadArtifact, KernelCompileFailed, UnsupportedFeature
-from vyre_driver.legalization.lowered import RUNS, Lowered
+from vyre_driver.legalization.lowered import Lowered
+from vyre_driver.legalization.schedule import RUNS
 from vyre_driver.observe.metrics import Counters
 from vyre_driver.pipeline.ahead import CompiledProgram
 from vyre_driver.pipeline.artifact import Artifact

@@ -49,7 +49,7 @@ class CachedLaunch:
     `launch` serves dispatches that end before the next begins; `idle` are more of the same, each with memory of its
     own, for those that are pending together, or run in threads side by side. `used` grows with each dispatch. `is_new`:
     its code has not run yet. `is_settled`: it is neither new nor to be timed. `is_brief`: it takes less than
-    `BRIEF_NS`. `contention`: from how many other threads on a dispatch runs in the calling thread, without the lock.
+    `BRIEF_NS`. `contention`: the number of other threads in a dispatch from which on one runs without the lock.
     `outlives_call`: a dispatch is not waited for, without a deadline. No launch takes more than `longest` seconds,
     whatever its data. `holds` counts its present users: it is not dropped meanwhile. `bytes_each` is about what one
     dispatch holds in flight.

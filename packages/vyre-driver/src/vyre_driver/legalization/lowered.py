@@ -10,14 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from vyre_driver.legalization.schedule import (
-    COUNTERS as COUNTERS,
-    RUNS as RUNS,
-    TRAPS as TRAPS,
-    KernelLaunch as KernelLaunch,
-    Repeat as Repeat,
-    Step as Step,
-)
+from vyre_driver.legalization.schedule import Step
 from vyre_driver.legalization.target import Arrangement
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.expr import Local

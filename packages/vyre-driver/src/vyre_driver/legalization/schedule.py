@@ -1,6 +1,6 @@
 """The order in which the host launches the kernels of a lowered program, and the buffers that lowering adds for it.
 
-A process that finds its code in the cache knows no more of lowering than this.
+A process that finds its code in the cache imports them without the programs and passes of lowering.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ COUNTERS = "__counters"
 """The uniform u64 buffer through which kernels read the host's loop counters, one element each."""
 
 RUNS = "__runs"
-"""The uniform u32 buffer with two elements: how many workgroups in a row on x a work item runs, and how many the
-dispatch has there."""
+"""The uniform u32 buffer of two elements: the number of workgroups on x that one work item runs, and the number of
+workgroups on x of the dispatch."""
 
 TRAPS = "__traps"
 """The u64 storage buffer with one element per trap statement, all ones before the dispatch."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vyre_driver.errors import UnsupportedFeature
-from vyre_driver.legalization.lowered import TRAPS
+from vyre_driver.legalization.schedule import TRAPS
 from vyre_foundation.build import program
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.buffer import Memory

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from vyre_driver.legalization.coordinates import multiply
 from vyre_driver.legalization.declare import next_binding
-from vyre_driver.legalization.lowered import RUNS
 from vyre_driver.legalization.ranges import Ranges
+from vyre_driver.legalization.schedule import RUNS
 from vyre_driver.vectorization.workgroups.structure import Choice, Limited, LockstepLoop, Node, Phase, UniformLoop
 from vyre_foundation.dtype import DType, u32
 from vyre_foundation.ir.buffer import Access, Buffer, Memory

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vyre_driver.legalization.lowered import COUNTERS, KernelLaunch, Repeat
+from vyre_driver.legalization.schedule import COUNTERS, KernelLaunch, Repeat
 from vyre_foundation.build import apply, program
 from vyre_foundation.dtype import DTYPES, bool_, f32, i8, i32, i64, u32, u64
 from vyre_foundation.ir.buffer import Memory, Per, PerLaunch

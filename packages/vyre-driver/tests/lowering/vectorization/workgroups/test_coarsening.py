@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from vyre_driver.legalization.lowered import RUNS, Lowered
+from vyre_driver.legalization.lowered import Lowered
+from vyre_driver.legalization.schedule import RUNS
 from vyre_foundation.build import apply, program
 from vyre_foundation.dtype import f64, u32
 from vyre_foundation.ir.program import Program
