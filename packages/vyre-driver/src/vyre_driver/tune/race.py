@@ -3,8 +3,9 @@
 Candidates run in turns, and each round begins with another one, so what disturbs the machine disturbs all alike. In
 every round the time of each candidate is compared with that of the present favourite, the one with the least median.
 A candidate leaves when it was slower so often as one of two equal ones is in 1 of `DOUBT` cases at most (the sign
-test over the rounds), when the same test says that it cannot beat the incumbent by the margin, or after its first round
-when it takes more than `HOPELESS` times as long. The race ends when one is alone, or after `MAX_SAMPLES`.
+test over the rounds), when the same test says that it cannot beat the incumbent by the margin, or in the first round
+when it takes more than `HOPELESS` times as long, in two samples: one alone may have been interrupted by the scheduler.
+The race ends when one is alone, or after `MAX_SAMPLES`.
 
 Hysteresis: the incumbent, candidate 0, keeps its place unless the favourite is faster by the factor `MARGIN` in the
 median, and the sign test says the same.
@@ -22,7 +23,7 @@ from vyre_driver.observe.progress import progress
 DOUBT = 200
 """In one of so many looks at the times of equal candidates one of them seems slower."""
 HOPELESS = 1.5
-"""Times the least time of the first round: what is slower leaves at once."""
+"""Times the least time of the first round: what is slower, and slower again, leaves at once."""
 MAX_SAMPLES = 21
 ALONE = 5
 """The samples of a candidate without rivals."""
@@ -57,6 +58,10 @@ def race(clocks: Sequence[Clock], *, max_samples: int = MAX_SAMPLES) -> RaceResu
             for n in racing[turn:] + racing[:turn]:
                 times[n].append(clocks[n]())
             favourite = min(racing, key=lambda n: median(times[n]))
+            if number == 0:
+                for n in racing:
+                    if _is_hopeless(times[n], times[favourite]):
+                        times[n][0] = min(times[n][0], clocks[n]())
             racing = [n for n in racing if n == 0 or not _is_out(times[n], times[favourite], times[0])]
             is_clear = len(racing) == 1 or (len(racing) == 2 and is_slower(times[0], times[racing[1]]))
             if is_clear and number + 1 >= fewest:
@@ -77,5 +82,9 @@ def is_slower(times: Sequence[float], others: Sequence[float]) -> bool:
 
 def _is_out(times: Sequence[float], favourite: Sequence[float], incumbent: Sequence[float]) -> bool:
     """Whether a candidate cannot win any more, against the favourite or against the incumbent with its margin."""
-    is_hopeless = len(times) == 1 and times[0] > HOPELESS * favourite[0]
-    return is_hopeless or is_slower(times, favourite) or is_slower([MARGIN * t for t in times], incumbent)
+    is_slow = len(times) == 1 and _is_hopeless(times, favourite)
+    return is_slow or is_slower(times, favourite) or is_slower([MARGIN * t for t in times], incumbent)
+
+
+def _is_hopeless(times: Sequence[float], favourite: Sequence[float]) -> bool:
+    return times[0] > HOPELESS * favourite[0]
