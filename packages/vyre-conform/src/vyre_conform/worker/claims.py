@@ -106,13 +106,20 @@ def _unchanged(backend: VyreBackend) -> Iterator[None]:
 
 
 def grid_limits(backend: VyreBackend) -> None:
-    """A long grid runs on each axis, to its end, and one that is longer than the device allows is refused."""
-    for axis, most in enumerate(backend.device_profile().max_workgroups or (MANY, MANY, MANY)):
+    """A long grid runs on each axis, to its end, and one that is longer than the device allows is refused.
+
+    A backend that folds grids runs those that are too long on y or z, up to the limit of x.
+    """
+    profile = backend.device_profile()
+    limits = profile.max_workgroups or (MANY, MANY, MANY)
+    if profile.folds_grids:
+        limits = limits[:1] * 3
+    for axis, most in enumerate(limits):
         grid = _along(axis, min(most, MANY))
         (out,) = backend.dispatch(_groups(grid[axis]), [], DispatchConfig(grid_override=grid))
         wanted = b"".join((n + 1).to_bytes(4, "little") for n in range(grid[axis]))
         require(bytes(out) == wanted, f"a grid of {grid} is claimed, and gives wrong numbers")
-    for axis, most in enumerate(backend.device_profile().max_workgroups or ()):
+    for axis, most in enumerate(limits if profile.max_workgroups else ()):
         if most < 2**32 - 1:
             grid = _along(axis, most + 1)
             with _unchanged(backend), refused(f"a grid of {grid}", *REFUSALS):

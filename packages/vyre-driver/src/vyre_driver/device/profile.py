@@ -35,7 +35,8 @@ class DeviceProfile:
     `driver_version` and `compiler` identify the software that turns source into code: compiled pipelines are never
     shared between different ones. `supports_*` are native abilities. Byte sizes are bytes, `mem_bw_gbps` is 10**9 bytes
     a second. `workgroups_are_loops`: a worker runs the invocations of a workgroup as loops, whose code is the same for
-    each size. `max_resident_invocations` are those that all compute units hold at the same time, fewer of a kernel that
+    each size. `folds_grids`: a launch with more workgroups on y or z than `max_workgroups` runs if x has room for all
+    of them. `max_resident_invocations` are those that all compute units hold at the same time, fewer of a kernel that
     needs much. `queues` are the ways to run a launch, none where the backend does not say. The default of every field
     is what a backend must say that knows nothing. A field of another type than its own is an `InvalidOutput`.
     """
@@ -67,6 +68,7 @@ class DeviceProfile:
     has_shared_memory: bool = False
     shares_host_memory: bool = False
     workgroups_are_loops: bool = False
+    folds_grids: bool = False
     timing_quality: DeviceTimingQuality = DeviceTimingQuality.HOST_ONLY
 
     max_native_int_width: int = 32

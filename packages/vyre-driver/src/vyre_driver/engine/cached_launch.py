@@ -16,6 +16,7 @@ from vyre_driver.errors import BackendError
 from vyre_driver.plan.admission import admit
 from vyre_driver.plan.axes import passed_axes
 from vyre_driver.plan.cost import Cost
+from vyre_driver.plan.folding import folded
 from vyre_driver.plan.launch import LaunchPlan, plan_launch
 from vyre_driver.plan.resize import resized
 from vyre_driver.tune.choice import LaunchChoice
@@ -107,6 +108,7 @@ def planned_launch(device: Device, request: LaunchRequest, choice: LaunchChoice 
     if choice is not None:
         plan, request = _as_chosen(device, plan, request, choice)
     admit(plan, request.config, device.profile)
+    plan = folded(plan, device.profile)
     return PlannedLaunch(device, program, plan, request.config, choice, device.cost(plan))
 
 

@@ -102,6 +102,7 @@ class Device:
             _with_spelled_features(self.stated, self.target),
             shares_host_memory=self.port.shares_host_memory,
             workgroups_are_loops=self.target.groups is Groups.LOOPS,
+            folds_grids=True,
         )
         self.natives = Natives(self.port.natives(), self.profile.identity, self._known)
         self._emitter = _emitter(self.port)

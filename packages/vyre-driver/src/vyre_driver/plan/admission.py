@@ -12,6 +12,7 @@ from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig, Preferenc
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.device.profile import DeviceProfile
 from vyre_driver.errors import UnsupportedFeature
+from vyre_driver.plan.folding import launched_grid
 from vyre_driver.plan.launch import LaunchPlan, require_ids_fit, validated, with_workgroup_size
 from vyre_driver.plan.limits import WITHIN_LIMITS, exceeded_limits
 from vyre_foundation import dialects
@@ -53,7 +54,7 @@ def admit_program(facts: Facts, config: DispatchConfig, profile: DeviceProfile) 
 def admit(plan: LaunchPlan, config: DispatchConfig, profile: DeviceProfile) -> None:
     """As `admit_program`, for a planned dispatch: the limits are those of the whole launch."""
     sizes = {name: plan.byte_length(name) for name in plan.lengths}
-    limits = exceeded_limits(plan.program, plan.grid, sizes, profile)
+    limits = exceeded_limits(plan.program, launched_grid(plan.program, plan.grid, profile), sizes, profile)
     _refuse(missing_features(plan.facts, config, profile), limits, profile)
 
 
@@ -101,7 +102,8 @@ def _declared_limits(program: Program, config: DispatchConfig, profile: DevicePr
     buffers = {buffer.name: buffer for buffer in program.buffers}
     counts = {name: fixed_count(buffer, buffers) for name, buffer in buffers.items()}
     sizes = {name: count * buffers[name].dtype.size for name, count in counts.items() if count is not None}
-    return exceeded_limits(program, config.grid_override or (1, 1, 1), sizes, profile)
+    grid = launched_grid(program, config.grid_override or (1, 1, 1), profile)
+    return exceeded_limits(program, grid, sizes, profile)
 
 
 def _refuse(missing: list[str], limits: list[str], profile: DeviceProfile) -> None:
