@@ -272,7 +272,7 @@ class _Finder:
     # ── loops ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _counter(self, loop: For) -> Extent | None:
-        start, stop = self._start(loop.start), self._stop(loop.stop)
+        start, stop = self._start(loop.start), self._stop(loop)
         if start is None or stop is None:
             return None
         is_nonempty = loop.stop in self._nonempty_ends
@@ -323,12 +323,17 @@ class _Finder:
                 return self._end(start, Literal(start.dtype, 0), Extent(number(0), number(0)), claims)
         return extent
 
-    def _stop(self, stop: Expr) -> Extent | None:
-        """A loop that could end earlier than at a number is taken to end there."""
+    def _stop(self, loop: For) -> Extent | None:
+        """A loop over a block that could end earlier than at a number is taken to end there.
+
+        Blocks are invocations, and what is left from an element on: few of them are not whole. ``min(n, 32)`` is none.
+        """
+        stop = loop.stop
         if isinstance(stop, Apply) and stop.op.id == "min" and self._extents.is_fixed(stop):
             for most, other in (stop.args, stop.args[::-1]):
                 whole, extent = self._extents.exact(most), self._extents.exact(other)
-                if isinstance(most, Literal) and whole is not None and extent is not None:
+                is_block = isinstance(most, Literal) and (loop.is_parallel or _is_rest(other))
+                if is_block and whole is not None and extent is not None:
                     claims = _possible([*whole.needs, *extent.needs, Less(whole.high.shifted(-1), extent.low)])
                     if claims is not None:
                         return self._end(stop, most, whole, claims)
@@ -353,6 +358,10 @@ class _Finder:
         self._accept(claims)
         self.checks.ends[bound] = value
         return Extent(extent.low, extent.high)
+
+
+def _is_rest(node: Expr) -> bool:
+    return isinstance(node, Apply) and node.op.id in ("sub", "sub_sat")
 
 
 def _is_extreme(node: Expr) -> TypeGuard[Apply]:
