@@ -675,6 +675,41 @@ def _product(first: int, last: int) -> str:
     return f"({_product(first, middle)} * {_product(middle, last)})"
 
 
+FOLLOWED = {
+    "a chain": ("for k in 0..x[0] & 63 { a = x[a & 1023] + k; }", 64),
+    "a search": (
+        """var high = len(x);
+        for k in 0..min(x[0], 32) {
+          let middle = (a + high) >> 1;
+          let is_below = (a < high) & (x[middle] < x[i]);
+          a = select(is_below, middle + 1, a);
+          high = select(is_below, high, middle);
+        }""",
+        64,
+    ),
+    "many variables": (
+        """var b = i; var c = i; var d = i; var e = i;
+        for k in 0..x[0] & 63 { a = x[b & 1023]; b = a + c; c = c * 3 + a; d = d * 5 ^ b; e = e * 7 + d; }
+        a = a + e;""",
+        32,
+    ),
+    "loads that do not follow each other": ("for k in 0..x[0] & 63 { a = a + x[(i * 7 + k) & 1023]; }", 16),
+    "lanes that leave": ("for k in 0..x[0] & 63 { if a > 1000 { break; } a = x[a & 1023] & 1023; }", 16),
+    "lanes with ends of their own": ("for k in 0..x[i] & 63 { a = x[a & 1023] + k; }", 16),
+}
+"""Loops that load at indices, and the lanes of their vectors: a register of 512 bits has 16."""
+
+
+@pytest.mark.parametrize("name", FOLLOWED)
+def test_several_vectors_follow_their_loads_at_once(name: str, agree) -> None:
+    """One vector alone waits for each load before the next begins."""
+    loop, lanes = FOLLOWED[name]
+    program = _program(f"var a = i & 1023; {loop} out[i] = a;")
+    widths = {int(lanes) for lanes in re.findall(r"alloca <(\d+) x i32>", _text(program))}
+    assert max(widths) == lanes
+    agree(program, [np.sort(_words())])
+
+
 APART = {
     "pairs": "for k in i + 1..len(x) { a = a * 0.5 + f32(x[k] >> 8); }",
     "steps": "for k in i..len(x) step 96 { a = a * 0.5 + f32(x[k] >> 8); }",

@@ -618,10 +618,30 @@ def _wider(scope: FunctionScope, loop: For, stmts: tuple[Stmt, ...], lanes: Vect
     again = postorder(e for loop in inner for s in statements(loop.body) for e in expressions(s))
     masked = sum(lanes.varies(s.start) for s in inner)
     width, variables = lanes.width, sum(isinstance(s, Var) for s in stmts) + _OF_MASKED * masked
-    if not inner or not all(lanes.is_in_row(node.index) for node in again if isinstance(node, Load)):
+    in_rows = all(lanes.is_in_row(node.index) for node in again if isinstance(node, Load))
+    if not inner or not (in_rows or all(_follows_loads(s, lanes) for s in inner)):
         return width
     most = min(_REGISTERS * width // max(1, variables), _most_lanes(scope, loop, lanes))
     return _doubled(width, most)
+
+
+def _follows_loads(loop: For, lanes: VectorLanes) -> bool:
+    """Whether each iteration of a loop loads at an index that the one before it has found, as a binary search does.
+
+    Its latency is that of the loads, so several registers make one vector: more loads are under way at once. No lane
+    may leave the loop before the others.
+    """
+    stmts = tuple(statements(loop.body))
+    if any(jumps_of(*loop.body)) or any(lanes.varies(bound) for bound in (loop.start, loop.stop)):
+        return False
+    if any(isinstance(s, (For, If)) for s in stmts):
+        return False
+    moving: set[Expr] = {Local(s.name, s.value.dtype) for s in stmts if isinstance(s, Assign)}
+    for stmt in stmts:
+        if isinstance(stmt, Let) and any(node in moving for node in postorder((stmt.value,))):
+            moving.add(Local(stmt.name, stmt.value.dtype))
+    loads = [node for node in postorder(e for s in stmts for e in expressions(s)) if isinstance(node, Load)]
+    return any(lanes.varies(n.index) and any(e in moving for e in postorder((n.index,))) for n in loads)
 
 
 def _doubled(width: int, most: int) -> int:
