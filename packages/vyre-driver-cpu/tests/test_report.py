@@ -1,14 +1,16 @@
 """Which kernels become vectors, counted in their code; and what is counted."""
 
+from dataclasses import replace
+
 import pytest
 
 from vyre_driver.engine.lowering import lowered_for
 from vyre_driver_cpu.compiler import assembly
-from vyre_driver_cpu.cpu import named
+from vyre_driver_cpu.cpu import named, tuned
 from vyre_driver_cpu.dialect import target_of
 from vyre_driver_cpu.printer import print_module
 from vyre_driver_cpu.report import VectorReport, vector_reports
-from vyre_driver_cpu.spelling import spellings
+from vyre_driver_cpu.spelling import Spellings, spellings, spellings_of
 from vyre_foundation.text import parse
 from vyre_foundation.validate import validate
 
@@ -61,15 +63,17 @@ def test_a_report_can_be_read() -> None:
     assert str(VectorReport("kernel_0", 20, 0, 0, 0, 0, 0)) == "kernel_0: 20 instructions, none of them on vectors"
 
 
-def text_of(source: str, bits: int = 128) -> str:
-    """LLVM IR for vectors of `bits`."""
-    words = spellings(has_half=True, vector_bits=bits)
+NARROW, WIDE = (spellings(has_half=True, vector_bits=bits) for bits in (128, 512))
+
+
+def text_of(source: str, words: Spellings = NARROW) -> str:
+    """LLVM IR in these words."""
     text, _ = print_module(lowered_for(target_of("cpu", words), validate(parse(source))), words)
     return text
 
 
 def report_of(source: str, cpu: str) -> VectorReport:
-    (report,) = vector_reports(assembly(text_of(source), named(cpu)))
+    (report,) = vector_reports(assembly(text_of(source, spellings_of(named(cpu))), named(cpu)))
     return report
 
 
@@ -87,6 +91,20 @@ program p workgroup(64, 1, 1) {{
     report = report_of(source, cpu)
     assert report.width == width
     assert report.vectors >= 3
+
+
+@pytest.mark.parametrize(("model", "width"), [("skylake-avx512", 256), ("emeraldrapids", 512), ("znver4", 256)])
+def test_streams_have_vectors_as_wide_as_a_cpu_is_fast_with(model: str, width: int) -> None:
+    cpu = tuned(replace(named("x86-64-v4"), model=model))
+    source = f"""\
+program p workgroup(64, 1, 1) {{
+  read x: u32[] @0;
+  write out: u32[len(x)] @1;
+  {BODIES["adds"]}
+}}
+"""
+    (report,) = vector_reports(assembly(text_of(source, spellings_of(cpu)), cpu))
+    assert report.width == width
 
 
 def test_a_loop_over_a_long_private_array_is_not_unrolled() -> None:
@@ -171,4 +189,4 @@ def test_elements_that_lanes_move_alone_make_no_vectors(body: str, is_vector: bo
     """In loops that lanes leave at different iterations: stores anywhere, and loads that nothing gathers."""
     buffers = "read x: u32[] @0; read n: u32[] @1; read b: u8[] @2; read_write out: u32[] @3;"
     source = f"program p workgroup(64, 1, 1) {{ {buffers} let i = global_id.x; if i < len(x) {{ {body} }} }}"
-    assert ("<16 x i32>" in text_of(source, 512)) is is_vector
+    assert ("<16 x i32>" in text_of(source, WIDE)) is is_vector

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from vyre_driver.legalization.context import Context
 
 
-def passes_of(vector_bits: int) -> tuple[Pass[Context], ...]:
-    """What comes behind legalization, for vectors of a size."""
+def passes_of(stream_bits: int) -> tuple[Pass[Context], ...]:
+    """What comes behind legalization, for vectors of a size in loops that memory limits."""
     return (
         Pass("unswitch-loops", "Evaluate uniform conditions before a loop over invocations",
              lambda p, c: codegen.unswitch_loops(p)),
@@ -23,7 +23,7 @@ def passes_of(vector_bits: int) -> tuple[Pass[Context], ...]:
         Pass("jam-lookups", "Run a few invocations together that look up small elements",
              lambda p, c: codegen.jam_lookups(p)),
         Pass("follow-versions", "Write what comes behind a region in two versions behind each of them",
-             lambda p, c: codegen.follow_versions(p, vector_bits)),
+             lambda p, c: codegen.follow_versions(p, stream_bits)),
     )  # fmt: skip
 
 
@@ -43,5 +43,5 @@ def target_of(name: str, spellings: Spellings) -> Target:
         functions=True,
         masks=True,
         masked_memory=spellings.masked_memory,
-        passes=passes_of(spellings.vector_bits),
+        passes=passes_of(spellings.stream_bits),
     )

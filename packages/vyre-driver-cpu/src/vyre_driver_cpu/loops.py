@@ -30,8 +30,6 @@ _UNKNOWN_TRIPS = 64
 """A loop of which nothing is known has as many, for the one around it."""
 _LITTLE = 30
 """Operations of an invocation that wait for memory, not for each other."""
-STREAM_BITS = 256
-"""Of a vector in a loop that memory limits: with 512 bits, Zen 4 needs a sixth more time for a sum of an array."""
 _REDUCTIONS = frozenset("add mul and or xor min max".split())
 
 

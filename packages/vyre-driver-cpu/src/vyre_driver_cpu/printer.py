@@ -23,7 +23,6 @@ from vyre_driver.legalization.text_forms import CallForm
 from vyre_driver_cpu.compiler import LOCALLY
 from vyre_driver_cpu.function import INDEPENDENT, LIKELY, FunctionText
 from vyre_driver_cpu.literals import operand_of
-from vyre_driver_cpu.loops import STREAM_BITS
 from vyre_driver_cpu.registers import RegisterArrays
 from vyre_driver_cpu.spelling import LINE, TYPES, Spellings
 from vyre_driver_cpu.statements import ASK_HOST, BY_FOUR, IN_PLACE, ROLLED, STREAMED, UNROLLED, StatementPrinter, ask
@@ -51,7 +50,6 @@ define void @{name}_whole(ptr %launch) nounwind {{
 """How Python calls a kernel: with one argument, which takes a third of the time of four."""
 _INLINE_COPIES = '"no-builtin-memcpy"'
 """Loops that copy stay loops: a workgroup copies about a thousand bytes at once, for which a call takes longer."""
-_NARROW = f' "prefer-vector-width"="{STREAM_BITS}"'
 _ADVICE = (
     f"{ROLLED} = distinct !{{{ROLLED}, !1, !2}}",
     '!1 = !{!"llvm.loop.vectorize.enable", i1 false}',
@@ -182,14 +180,14 @@ class _KernelPrinter:
             if self._volume > 1:
                 first = out.value(f"mul i32 {group}, {size}")
                 symbols[Id(IdKind.GLOBAL_ID, axis)] = out.value(f"add i32 {first}, %local_{letter}")
-        vectorize = partial(print_vectors, RegisterArrays(program, self._spellings.vector_bits))
+        vectorize = partial(print_vectors, RegisterArrays(program, self._spellings.stream_bits))
         statements = StatementPrinter(
             out, program, self._spellings, arrays, symbols, self._functions, asks=True, vectorize=vectorize
         )
         statements.body(program.body)
         self.is_made_of_vectors = is_made_of_vectors(statements)
         if statements.left_to_llvm == statements.streams > 0:
-            self._attributes += _NARROW
+            self._attributes += f' "prefer-vector-width"="{self._spellings.stream_bits}"'
         self.constants, self.asks_host = out.constants, out.asks_host
         out.jump("done")
         out.open("done")

@@ -16,7 +16,6 @@ from collections.abc import Set as AbstractSet
 
 from vyre_driver_cpu.bounds import UpperBounds
 from vyre_driver_cpu.lanes import VectorLanes, can_address
-from vyre_driver_cpu.loops import STREAM_BITS
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.buffer import Buffer, Memory
 from vyre_foundation.ir.expr import Apply, Call, Cast, Expr, Literal, Load, Local
@@ -32,11 +31,11 @@ _MOST = 32
 class RegisterArrays:
     """The arrays of a kernel that registers can hold, and the loops that access no others of a workgroup."""
 
-    def __init__(self, program: Program, vector_bits: int) -> None:
+    def __init__(self, program: Program, stream_bits: int) -> None:
         self._lets = {s.name: s.value for s in statements(program.body) if isinstance(s, Let)}
         self._bounds = UpperBounds(self._lets, (s for s in statements(program.body) if isinstance(s, For)))
         self._mutable = frozenset(s.name for s in statements(program.body) if isinstance(s, Var))
-        self._bits = min(STREAM_BITS, vector_bits)
+        self._bits = stream_bits
         self._constants: set[Expr] = set()
         self._sets: list[AbstractSet[Buffer]] = []  # what each loop accesses
         self._own = {b for b in program.buffers if b.memory is Memory.PRIVATE}

@@ -258,8 +258,8 @@ ATOMIC_STORE = "store atomic {type} {value}, ptr {address} monotonic, align {siz
 class Spellings:
     """The rows of one CPU: ops, casts, bitcasts and atomics, and the types that registers hold.
 
-    Those of `lanes` work on vectors. `vector_bits` is the size of a register for vectors. `has_signalling`: some of its
-    instructions tell signalling NaNs from others.
+    Those of `lanes` work on vectors. `vector_bits` is the size of a register for vectors, `stream_bits` that of a
+    vector in a loop that memory limits. `has_signalling`: some of its instructions tell signalling NaNs from others.
     """
 
     ops: Mapping[tuple[str, DType], str]
@@ -268,6 +268,7 @@ class Spellings:
     atomics: Mapping[tuple[AtomicOp, DType], str]
     arithmetic: frozenset[DType]
     vector_bits: int
+    stream_bits: int
     has_half: bool
     has_signalling: bool
 
@@ -289,12 +290,23 @@ class Spellings:
     def of(self, lanes: int) -> Spellings:
         """The rows for vectors."""
         return spellings(
-            has_half=self.has_half, has_signalling=self.has_signalling, vector_bits=self.vector_bits, lanes=lanes
+            has_half=self.has_half,
+            has_signalling=self.has_signalling,
+            vector_bits=self.vector_bits,
+            stream_bits=self.stream_bits,
+            lanes=lanes,
         )
 
 
 @cache
-def spellings(*, has_half: bool, has_signalling: bool = False, vector_bits: int = 128, lanes: int = 1) -> Spellings:
+def spellings(
+    *,
+    has_half: bool,
+    has_signalling: bool = False,
+    vector_bits: int = 128,
+    stream_bits: int = 256,
+    lanes: int = 1,
+) -> Spellings:
     """The table of a kind of CPU. `has_half`: it converts between f16 and f32 itself, and LLVM calls no library."""
     registers = {bool_, *INTEGERS, *FLOATS, *((f16,) if has_half else ())}
     return Spellings(
@@ -304,6 +316,7 @@ def spellings(*, has_half: bool, has_signalling: bool = False, vector_bits: int 
         atomics=ATOMICS,
         arithmetic=frozenset(registers),
         vector_bits=vector_bits,
+        stream_bits=min(stream_bits, vector_bits),
         has_half=has_half,
         has_signalling=has_signalling,
     )
@@ -311,4 +324,9 @@ def spellings(*, has_half: bool, has_signalling: bool = False, vector_bits: int 
 
 def spellings_of(cpu: Cpu) -> Spellings:
     """The table of a CPU."""
-    return spellings(has_half=cpu.converts_half, has_signalling=not cpu.is_x86, vector_bits=cpu.vector_bits)
+    return spellings(
+        has_half=cpu.converts_half,
+        has_signalling=not cpu.is_x86,
+        vector_bits=cpu.vector_bits,
+        stream_bits=cpu.stream_bits,
+    )

@@ -22,7 +22,7 @@ from itertools import pairwise
 from vyre_driver.codegen.placement import Life
 from vyre_driver_cpu.chains import vectors_at_once
 from vyre_driver_cpu.lanes import VectorLanes, can_address
-from vyre_driver_cpu.loops import STREAM_BITS, chunk_of, is_better_unrolled, is_reduction
+from vyre_driver_cpu.loops import chunk_of, is_better_unrolled, is_reduction
 from vyre_driver_cpu.registers import RegisterArrays, runs_once
 from vyre_driver_cpu.spelling import TYPES
 from vyre_driver_cpu.statements import BY_FOUR, ROLLED, UNROLLED, Chunks, Counting, StatementPrinter, sign_of
@@ -505,7 +505,7 @@ def _vectors_of(parent: StatementPrinter, loop: For) -> LoopVectors | None:
             return LoopVectors(lanes, chains, constants_in_memory=True)
     has_rows = any(_has_rows(body, lanes) for body in (loop.body, *(s.body for s in inner)))
     if has_rows and not loops and len(nodes) <= LONG:
-        narrow = of(_width(scope, loop, stmts, nodes, STREAM_BITS))
+        narrow = of(_width(scope, loop, stmts, nodes, scope.spellings.stream_bits))
         lanes = narrow if fits(narrow) else lanes
     wide = of(_wider(scope, loop, stmts, lanes))
     if not (loops or gives_up or len(nodes) > LONG or has_rows or wide.width > lanes.width):

@@ -29,9 +29,9 @@ _MOST = 400
 """Operations that are written twice."""
 
 
-def follow_versions(program: Program, vector_bits: int) -> Program:
+def follow_versions(program: Program, stream_bits: int) -> Program:
     """``if c { a } else { rare a }; b``  →  ``if c { a; b } else { rare a; b }``, if registers hold memory of both."""
-    registers, fresh = RegisterArrays(program, vector_bits), Fresh.of(program)
+    registers, fresh = RegisterArrays(program, stream_bits), Fresh.of(program)
     body = _followed(program.body, registers, fresh)
     return program if body is program.body else replace(program, body=body)
 
