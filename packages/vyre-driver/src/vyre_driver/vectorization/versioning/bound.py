@@ -12,6 +12,7 @@ from functools import reduce
 from vyre_foundation.dtype import bool_, u64
 from vyre_foundation.ir.expr import Apply, Expr, Literal, literal
 from vyre_foundation.ops import OPS
+from vyre_foundation.optimize.fold import folded
 
 _LIMIT = 1 << 61
 """Parts of a bound are below: the four parts and the offset of a comparison never leave 64 bits."""
@@ -65,7 +66,10 @@ def number(value: int) -> Bound:
 
 
 def at_most(value: Expr, high: int) -> Bound | None:
-    """The u64 expression `value`, which is at most `high`."""
+    """The u64 expression `value`, which is at most `high`. Made of numbers alone, it is a number."""
+    known = folded(value) or value
+    if isinstance(known, Literal):
+        return number(known.bits) if known.bits < _LIMIT else None
     return Bound(plus=value, plus_high=high) if high < _LIMIT else None
 
 

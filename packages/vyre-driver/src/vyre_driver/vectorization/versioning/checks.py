@@ -84,7 +84,7 @@ class _Finder:
         self.checks = Checks()
         self._extents, self._known, self._arms = extents, known or RegionFacts(), known is not None
         self._seen: set[Expr] = set()
-        self._nonempty_ends: set[Expr] = set()
+        self._least_ends: set[Expr] = set()
 
     def body(self, body: Body, *, at_end: bool) -> None:
         """`at_end`: nothing follows `body` in its round of the region."""
@@ -275,9 +275,7 @@ class _Finder:
         start, stop = self._start(loop.start), self._stop(loop)
         if start is None or stop is None:
             return None
-        is_nonempty = loop.stop in self._nonempty_ends
-        least = 1 if is_nonempty else self._extents.least(self.checks.ends.get(loop.stop, loop.stop))
-        last = self._before(stop.high, least)
+        last = self._before(loop.stop, stop.high)
         if isinstance(loop.start, Literal) and isinstance(loop.stop, Literal):
             iterations = range(int(loop.start.value), int(loop.stop.value), loop.step)
             last = number(iterations[-1]) if iterations else last
@@ -337,22 +335,23 @@ class _Finder:
                     claims = _possible([*whole.needs, *extent.needs, Less(whole.high.shifted(-1), extent.low)])
                     if claims is not None:
                         return self._end(stop, most, whole, claims)
-            return self._nonempty(stop) or self._extents.exact(stop)
+            leaf = self._extents.leaf(stop)
+            if leaf is not None:
+                self._least_ends.add(stop)
+                return leaf
         return self._extents.exact(stop)
 
-    def _nonempty(self, stop: Expr) -> Extent | None:
-        """The end, fixed, of a loop that is taken to have an iteration."""
-        extent = self._extents.leaf(stop)
-        if extent is not None:
-            self._accept([at_least(extent.low, 1)])
-            self._nonempty_ends.add(stop)
-        return extent
+    def _before(self, end: Expr, stop: Bound) -> Bound:
+        """The counter of the last iteration before the `end` of a loop, which is `stop`.
 
-    def _before(self, stop: Bound, least: int) -> Bound:
-        """The last round before `stop`: a number of its own where there surely is one."""
-        if least < 1 or stop.offset or not stop.is_natural:
+        The least of several values may be 0. The loop has no iteration then, and a claim about iteration 0 asks for
+        more than is needed.
+        """
+        is_some = self._extents.least(self.checks.ends.get(end, end)) >= 1
+        if stop.offset or not stop.is_natural or not (is_some or end in self._least_ends):
             return stop.shifted(-1)
-        return at_most(Apply(OPS["sub"], stop.spelled(), literal(u64, 1)), stop.high - 1) or stop.shifted(-1)
+        op = "sub" if is_some else "sub_sat"
+        return at_most(Apply(OPS[op], stop.spelled(), literal(u64, 1)), max(stop.high - 1, 0)) or stop.shifted(-1)
 
     def _end(self, bound: Expr, value: Expr, extent: Extent, claims: list[Less]) -> Extent:
         self._accept(claims)
