@@ -30,7 +30,8 @@ from vyre_foundation.errors import LiteralOutOfRange
 from vyre_foundation.functions import fma, max as greatest, min as least
 from vyre_foundation.ir.expr import Literal, literal
 
-GROUP = 64
+GROUP, LONG_GROUP = 64, 256
+"""Invocations of a workgroup, and of one along an axis of as many elements at least: it has fewer borders."""
 NARROW = 32
 """Elements of the last axis, of which there are fewer than a workgroup needs along it."""
 UPDATE = "lambda at: at(0) + at(1)"
@@ -162,27 +163,28 @@ def _filtered(x: object, weights: object, mode: str, backend: Backend, *, is_rev
         "slots": slots_beside(array, size),
     }
     lanes = array.ndim - 1 if shape[-1] >= NARROW else shape.index(max(shape))
-    grid = size // shape[lanes] * -(-shape[lanes] // GROUP)
-    found = launch(_correlation(kind, array.ndim, lanes), given, grid, backend)["out"]
+    group = LONG_GROUP if shape[lanes] >= LONG_GROUP else GROUP
+    grid = size // shape[lanes] * -(-shape[lanes] // group)
+    found = launch(_correlation(kind, array.ndim, lanes, group), given, grid, backend)["out"]
     return converted(found, kind).reshape(tuple(shape))
 
 
 @lru_cache(maxsize=64)
-def _correlation(kind: DType, ndim: int, lanes: int) -> Program:
+def _correlation(kind: DType, ndim: int, lanes: int, group: int) -> Program:
     """An element of the result for each invocation; those of a workgroup follow each other on the axis `lanes`.
 
     All of them take the same weights in the same turn: first those that are inside of the array for some of them, then
     those that are for all, and again those that are for some. No other loop runs over weights that are outside.
     """
     state = f32 if kind.is_float and kind.bits == 16 else kind
-    with program("correlate", GROUP) as p:
+    with program("correlate", group) as p:
         x, weights = p.read("x", kind), p.read("weights", kind)
         shapes, slots = p.uniform("shapes", u32, 4 * ndim), p.read("slots", bool_)
         out = p.write("out", state, like=slots)
         lengths, widths, sizes, before = ([p.let(shapes[n * ndim + axis]) for axis in range(ndim)] for n in range(4))
-        tiles = p.let((sizes[lanes] + (GROUP - 1)) // GROUP)
-        begin = p.let(p.workgroup_id(0) % tiles * GROUP)
-        end = p.let(least(begin + (GROUP - 1), sizes[lanes] - 1))
+        tiles = p.let((sizes[lanes] + (group - 1)) // group)
+        begin = p.let(p.workgroup_id(0) % tiles * group)
+        end = p.let(least(begin + (group - 1), sizes[lanes] - 1))
         place = _coordinates(p, p.workgroup_id(0) // tiles, sizes[:lanes] + sizes[lanes + 1 :])
         place.insert(lanes, p.let(begin + p.local_id(0)))
         total = p.var(0, state)
