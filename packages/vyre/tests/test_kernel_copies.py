@@ -188,6 +188,32 @@ def test_what_python_computes_too_is_computed() -> None:
         other.place = 5.0
         return ball.place
 
+    @vy.kernel(shape="n")
+    def stored(balls: vy.InOut[Ball, "n"], before: vy.Out[Ball, "n"], pairs: vy.Out[Pair, "n"]) -> None:
+        i = vy.index()
+        ball = balls[i]
+        before[i] = ball
+        ball.place += ball.speed
+        balls[i] = pairs[i].one = ball
+        ball.place = 0.0
+
+    @vy.kernel(shape="n")
+    def stored_in_turn(flows: vy.InOut[vy.Vec2[vy.f32], "n"], balls: vy.InOut[Ball, "n"]) -> None:
+        i = vy.index()
+        flow, ball = flows[i], balls[i]
+        flow.x += 1.0
+        ball.speed = flow.x
+        flows[i], balls[i] = flow, ball
+
+    balls = np.array([(1, 0.5), (2, 0.25)], Ball.dtype)
+    after, before, pairs = stored(balls)
+    assert before.tolist() == balls.tolist()
+    assert after.tolist() == [(1.5, 0.5), (2.25, 0.25)]
+    assert pairs.tolist() == [((1.5, 0.5), 0), ((2.25, 0.25), 0)]
+    flows, balls = stored_in_turn(np.float32([[1, 2], [3, 4]]), balls)
+    assert flows.tolist() == [[2, 2], [4, 4]]
+    assert balls.tolist() == [(1, 2), (2, 4)]
+
     assert exchanged(X).tolist() == [1, 2, 3, 4]
     assert renamed(X).tolist() == [-2, 0, 2, 4]
     assert copied(X).tolist() == [0, 1, 2, 3]

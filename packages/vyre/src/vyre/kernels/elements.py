@@ -29,6 +29,14 @@ class ElementReader(NodeReader):
             return variables.thing()
         return self.eval(node)
 
+    def is_in_array(self, node: ast.expr) -> bool:
+        """Whether an expression names an element of an array, or a part of one."""
+        root = node
+        while isinstance(root, (ast.Attribute, ast.Subscript)):
+            root = root.value
+        name = self.frame.names.get(root.id) if isinstance(root, ast.Name) else None
+        return node is not root and isinstance(name, (KernelArray, ElementPart))
+
     def place(self, node: ast.expr) -> ElementPart | None:
         """The part of an array of structures or vectors that an expression names; None for other expressions."""
         if isinstance(node, ast.Name):

@@ -109,6 +109,8 @@ class KernelReader(ExpressionReader):
                 if path_of(other) not in names:  # and else they are exchanged
                     self._refuse_shared(part, other, y)
             return
+        if self.is_in_array(target):
+            return  # memory of the program: what is stored there is a copy in Python, too
         for node, thing in _named_things(source, x):
             paths = [path for part in (target, node) if (path := path_of(part)) is not None]
             line = min((line for path in paths if (line := self._changed_at(path))), default=0)
