@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import re
+import sys
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import cache
 from itertools import count
 from typing import Any
@@ -196,7 +198,8 @@ class LoadedCode:
         except RuntimeError as error:
             raise CompileFailed(str(error)) from error
         self.addresses = {name: int(tracker[name]) for name in names}
-        weakref.finalize(self, _unload, [tracker]).atexit = False  # threads may still run it then
+        unload = weakref.finalize(self, _unload, [tracker], llvm_lock, sys.is_finalizing)
+        unload.atexit = False  # threads may still run it then
 
     def function(self, name: str, *types: type, result: type | None = None) -> Callable[..., Any]:
         """A function, as Python calls it; calls release the interpreter's lock."""
@@ -224,9 +227,17 @@ def _linked(code: bytes, names: Sequence[str]) -> llvm.ResourceTracker:
     return builder.link(_jit(), f"vyre_{next(_number)}")
 
 
-def _unload(trackers: list[llvm.ResourceTracker]) -> None:
-    """Drop the last reference to loaded code, which calls LLVM."""
-    with llvm_lock:
+def _unload(
+    trackers: list[llvm.ResourceTracker], lock: AbstractContextManager[Any], is_finalizing: Callable[[], bool]
+) -> None:
+    """Drop the last reference to loaded code, which calls LLVM.
+
+    While the interpreter is finalizing, names of modules are gone, those of llvmlite too, and the process unloads it.
+    """
+    if is_finalizing():
+        trackers.pop().detach()
+        return
+    with lock:
         trackers.clear()
 
 

@@ -17,7 +17,7 @@ from importlib.resources import files
 
 from vyre_driver.cpus import usable_cpus
 from vyre_driver.engine.pending import LONGEST_WAIT, keep
-from vyre_driver.errors import BackendUnavailable, DispatchFailed
+from vyre_driver.errors import BackendUnavailable
 from vyre_driver.policy.queue import LONGEST_BLOCKING
 from vyre_driver_cpu.compiler import LoadedCode, compile_text
 from vyre_driver_cpu.cpu import host
@@ -32,6 +32,8 @@ _MUTEX, _WORK, _DONE, _SIZE = 0, 128, 256, 512
 """Where a pool has its mutex and its conditions, and its size in bytes."""
 _CLOCK_MONOTONIC = {"darwin": 6}
 _OTHER_CLOCK_MONOTONIC = 1
+_WITHOUT_END = 2.0**31
+"""Seconds of a wait that does not end before the work."""
 CHUNKS = 8
 """Chunks of a launch for each thread: threads that are late, or have more to do, leave more chunks to others."""
 LONGEST_CHUNK = LONGEST_BLOCKING - LONGEST_WAIT
@@ -108,10 +110,13 @@ def thread_count() -> int:
 
 
 class Pool:
-    """Threads, and the jobs that they work on in the order of `submit`."""
+    """Threads, and the jobs that they work on in the order of `submit`.
+
+    Where not one of them starts, as at the end of the interpreter, the thread that submits jobs works on them.
+    """
 
     def __init__(self, threads: int) -> None:
-        self._threads = threads
+        self._threads, self._has_no_threads = threads, False
         self._memory = (ctypes.c_char * (_SIZE + _LINE))()
         start = ctypes.addressof(self._memory)
         self._address = start + -start % _LINE
@@ -131,7 +136,7 @@ class Pool:
 
         Threads take `chunk` at once. All of them take `longest` seconds at most, in one thread.
         """
-        brief = longest * min(1.0, chunk / total) <= LONGEST_CHUNK
+        brief = self._has_no_threads or longest * min(1.0, chunk / total) <= LONGEST_CHUNK
         most, count = max(1, min(-(-total // chunk), self._threads)), max(1, self._threads)
         return PoolJob(function, *arguments, total, chunk, count=count, most=most, brief=brief, first=first)
 
@@ -139,6 +144,8 @@ class Pool:
         """Run jobs one after the other, behind all others."""
         array, shares = jobs.array, jobs.shares
         self._submit(self._address, ctypes.addressof(array), len(array), ctypes.addressof(shares))
+        if self._has_no_threads:
+            self.wait(jobs, _WITHOUT_END, takes_part=True)
 
     def has_ended(self, jobs: PoolJobs) -> bool:
         """Whether the last of some jobs has ended; then everything that they wrote is seen."""
@@ -186,10 +193,8 @@ class Pool:
                 threading.Thread(target=work, args=given, name=f"vyre-cpu-{number}", daemon=True).start()
                 if not number:
                     keep(self)  # its threads never end
-        except RuntimeError as error:
-            if not number:
-                fix = "raise the limit on threads of the process: `ulimit -u`, or that of its container"
-                raise DispatchFailed(f"no thread is left: {error}", backend="cpu", fix=fix) from error
+        except RuntimeError:
+            self._has_no_threads = not number
         finally:
             threading.stack_size(before)
 

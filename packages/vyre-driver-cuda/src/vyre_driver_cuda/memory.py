@@ -9,9 +9,9 @@ what the bus moves.
 
 from __future__ import annotations
 
+import concurrent.futures
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -52,11 +52,11 @@ class CopyThreads:
 
     def __init__(self, enter: Callable[[], None]) -> None:
         self.count, self._enter = min(THREADS, usable_cpus()), enter
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool: concurrent.futures.ThreadPoolExecutor | None = None
 
     def run(self, calls: Sequence[Callable[[], None]]) -> None:
         """Make all calls at the same time. When it returns or raises, also by an interrupt, all of them have ended."""
-        pool = self._pool = self._pool or ThreadPoolExecutor(self.count, "vyre cuda copies")
+        pool = self._pool = self._pool or concurrent.futures.ThreadPoolExecutor(self.count, "vyre cuda copies")
         try:
             futures = []
             for call in calls:

@@ -152,7 +152,11 @@ class LaunchThread:
             self._work.put((pending, run))
             if self._thread is None or not self._thread.is_alive():  # a forked process has no threads
                 self._thread = threading.Thread(target=_serve, args=(self._work,), name=self._name, daemon=True)
-                self._thread.start()
+                try:
+                    self._thread.start()
+                except RuntimeError:  # at the end of the interpreter no thread starts
+                    self._work.get()
+                    pending.settle(run)
 
     def end(self) -> None:
         """End the thread after all that was submitted."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent import futures
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -244,7 +244,7 @@ class PlacedExecutor:
             if len(runs) == 1:
                 runs[0]()
             else:
-                with ThreadPoolExecutor(len(runs)) as pool:
+                with futures.ThreadPoolExecutor(len(runs)) as pool:
                     for pending in [pool.submit(one) for one in runs]:
                         pending.result()
         self._move(self._placed.last, host, memory)

@@ -118,7 +118,7 @@ class Reopenable(Protocol):
 
 
 def in_background(work: Callable[[], T]) -> Future[T]:
-    """Run `work` in a thread that does not keep the interpreter from ending."""
+    """Run `work` in a thread that does not keep the interpreter from ending, or here if none starts any more."""
     future: Future[T] = Future()
 
     def run() -> None:
@@ -128,7 +128,10 @@ def in_background(work: Callable[[], T]) -> Future[T]:
         except BaseException as error:  # the wait raises it
             future.set_exception(error)
 
-    threading.Thread(target=run, name="vyre-background", daemon=True).start()
+    try:
+        threading.Thread(target=run, name="vyre-background", daemon=True).start()
+    except RuntimeError:  # at the end of the interpreter
+        run()
     return future
 
 
