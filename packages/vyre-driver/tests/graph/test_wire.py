@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 import random
 from collections.abc import Callable
@@ -35,6 +36,23 @@ def test_decode_inverts_encode(seed: int) -> None:
     assert decode(data).encode() == data
     assert decode(data).fingerprint() == graph.fingerprint()
     assert pickle.loads(pickle.dumps(graph)) == graph  # noqa: S301
+
+
+def test_a_pickle_keeps_lines_and_shapes() -> None:
+    called = GraphRecorder("called")
+    v = called.input("v", u32, (2, 2))
+    called.dispatch(MIX, y=v.reshape(4))
+    called.output("sum", v)
+    g = GraphRecorder("g")
+    g.output("sum", g.call(called.build(), v=g.input("x", u32, (2, 2)))["sum"])
+    graph = g.build()
+    for other in (pickle.loads(pickle.dumps(graph)), copy.copy(graph), copy.deepcopy(graph)):  # noqa: S301
+        assert (other, other.fingerprint()) == (graph, graph.fingerprint())
+        assert (other.input_shapes, other.output_shapes) == ({"x": (2, 2)}, {"sum": (2, 2)})
+        assert other.nodes[0].graph.output_shapes == {"sum": (2, 2)}
+        assert (other.origin, other.buffers[0].origin) == (graph.origin, graph.buffers[0].origin)
+        assert [node.origin for node in other.nodes] == [node.origin for node in graph.nodes]
+        assert None not in (other.origin, other.buffers[0].origin, other.nodes[0].origin)
 
 
 def test_every_option_of_a_dispatch_is_there() -> None:

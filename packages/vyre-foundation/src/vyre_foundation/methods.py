@@ -10,6 +10,7 @@ from vyre_foundation.dtype import DType
 from vyre_foundation.html import program_html
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.expr import Expr, ExprNode
+from vyre_foundation.ir.origin import Origins
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.shapes import Shapes
 from vyre_foundation.text import format_expr, print_program
@@ -31,12 +32,14 @@ def _fingerprint(program: Program) -> str:
 
 
 def _reduce_program(program: Program) -> tuple[Any, ...]:
-    return _restored, (_wire(program), program.shapes)
+    return _restored, (_wire(program), program.shapes, program.origins)
 
 
-def _restored(wire: bytes, shapes: Shapes | None) -> Program:
+def _restored(wire: bytes, shapes: Shapes | None, origins: Origins | None) -> Program:
     program = decode(wire)
-    return program if shapes is None else program.with_shapes(shapes)
+    if shapes is not None:
+        program = program.with_shapes(shapes)
+    return program if origins is None else program.with_origins(origins)
 
 
 def _reduce_expr(expr: Expr) -> tuple[Any, ...]:

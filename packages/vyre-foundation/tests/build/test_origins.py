@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 import sys
 from pathlib import Path
@@ -9,7 +10,18 @@ from typing import Any
 
 import pytest
 
-from vyre_foundation import BuildError, Finding, InvalidProgram, Program, TypeMismatch, parse, print_program, program
+from vyre_foundation import (
+    BuildError,
+    Finding,
+    InvalidProgram,
+    Program,
+    TypeMismatch,
+    decode,
+    encode,
+    parse,
+    print_program,
+    program,
+)
 from vyre_foundation.dtype import i32, u32
 from vyre_foundation.ir.stmt import For, If, Store
 
@@ -100,10 +112,29 @@ def test_lines_are_no_part_of_a_program() -> None:
     assert second.origins is not None
     assert first.origins.statement(0) != second.origins.statement(0)
     assert first.fingerprint() == second.fingerprint()
-    for other in (parse(print_program(first)), pickle.loads(pickle.dumps(first))):  # noqa: S301
+    for other in (parse(print_program(first)), decode(encode(first))):
         assert other == first
         assert other.origins is None
     assert Finding("V001", "body", "a", "b", None) == Finding("V001", "body", "a", "b", first.origins.program)
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_a_pickle_keeps_the_lines(protocol: int) -> None:
+    p = program("p")
+    x, out = p.read("x", u32), p.write("out", u32, 1)
+    with p.if_(x[p.global_id(0)] > 3):
+        out[0] = p.global_id(0)
+    line = here(-1)
+    built = p.build()
+    for other in (pickle.loads(pickle.dumps(built, protocol)), copy.copy(built), copy.deepcopy(built)):  # noqa: S301
+        assert (other, other.fingerprint()) == (built, built.fingerprint())
+        assert built.origins is not None
+        assert other.origins is not None
+        assert str(other.origins.statement(1)) == line
+        assert other.origins.buffer(1) == built.origins.buffer(1)
+        assert other.origins.program == built.origins.program
+    read = pickle.loads(pickle.dumps(parse(print_program(built)), protocol))  # noqa: S301
+    assert read.origins is None
 
 
 def test_reasons_against_determinism_name_lines() -> None:

@@ -9,7 +9,7 @@ A `Graph` is frozen. `origin` of a buffer or a node is the line of Python that r
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from vyre_driver import graph
@@ -178,7 +178,7 @@ class Graph(Memo):
         return graph.html.graph_html(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return graph.wire.decode_graph, (self.encode(),)
+        return Graph, tuple([getattr(self, part.name) for part in fields(self)])
 
 
 def _by_name(graph: Graph) -> dict[str, GraphBuffer]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 Line: TypeAlias = tuple[str, int]
 """A file and the number of a line: what an `Origin` is made of on demand."""
@@ -43,6 +43,9 @@ class Origins:
 
     def __init__(self, program: Line, buffers: Sequence[Line], statements: Sequence[Line]) -> None:
         self._program, self._buffers, self._statements = program, buffers, statements
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Origins, (self._program, self._buffers, self._statements)
 
     @property
     def program(self) -> Origin:
