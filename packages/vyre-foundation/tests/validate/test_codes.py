@@ -226,6 +226,15 @@ def test_every_finding_says_what_was_got_and_how_to_repair_it(code):
     assert str(caught.value).endswith(f". Fix: {finding.fix}")
 
 
+@pytest.mark.parametrize(("op", "reduction"), [("add", "vy.sum"), ("min", "vy.min"), ("max", "vy.max")])
+def test_an_atomic_on_floats_names_what_computes_the_same(op: str, reduction: str) -> None:
+    with pytest.raises(InvalidProgram) as error:
+        parse(text(f"atomic {op}(x[0], 1.0);", "workgroup x: f32[4];")).validate()
+    (finding,) = error.value.findings
+    assert finding.code == "V035"
+    assert f"by {reduction} or, in several places, by vy.scatter(zeros, places, values, '{op}')" in finding.fix
+
+
 def test_the_table_has_exactly_the_codes_that_are_emitted():
     sources = "".join(file.read_text("utf-8") for file in Path(PACKAGE.__file__).parent.rglob("*.py"))
     emitted = set(re.findall(r'"([VD]\d{3})",', sources)) | set(re.findall(r'code = "(V\d{3})"', sources))

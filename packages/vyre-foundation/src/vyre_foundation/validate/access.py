@@ -10,6 +10,8 @@ from vyre_foundation.validate.report import ValidationReport
 
 ATOMIC_MEMORY = (Memory.STORAGE, Memory.PERSISTENT, Memory.SCRATCH, Memory.WORKGROUP)
 """Memory that invocations share and may write."""
+_REDUCTIONS = {AtomicOp.ADD: "vy.sum", AtomicOp.MIN: "vy.min", AtomicOp.MAX: "vy.max"}
+"""What computes the same of an array of floats, in an order that is defined."""
 
 
 class Accesses:
@@ -55,7 +57,14 @@ class Accesses:
             self._report.at(place, "V032", message, fix, field="buffer")
         if buffer.dtype.name not in ATOMIC_DTYPES:
             message = f"got an atomic on {buffer.dtype}, expected one of {' '.join(ATOMIC_DTYPES)}"
-            self._report.at(place, "V035", message, "declare the buffer with one of these types", field="buffer")
+            fix = "declare the buffer with one of these types"
+            if buffer.dtype.is_float and stmt.op in _REDUCTIONS:
+                scattered = f"vy.scatter(zeros, places, values, {stmt.op.value!r})"
+                fix = (
+                    "store a value for each invocation, and combine these outside of the program, by"
+                    f" {_REDUCTIONS[stmt.op]} or, in several places, by {scattered}; or count in integers"
+                )
+            self._report.at(place, "V035", message, fix, field="buffer")
         self._check_index(place, buffer, stmt)
         for field, operand in (("value", stmt.value), ("expected", stmt.expected)):
             if operand is not None and operand.dtype is not buffer.dtype:
