@@ -205,3 +205,38 @@ def half(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
         assert error.message == f"Ball.doubled is a {kind}, and methods of structures are functions"
         assert error.fix == "leave the decorator out, and call it as a method of a value"
     assert module_of(tmp_path, text.replace(f"    @{kind}\n", ""))["half"](X).tolist() == [2, 4]
+
+
+OPTIONS = "workgroup_size, subgroup_size, shape, backend"
+SHAPE = "state the shape of the launch, one invocation for each element, as in @vy.kernel(shape='n')"
+
+
+@pytest.mark.parametrize(
+    ("decorate", "message", "fix"),
+    [
+        (lambda: vy.kernel(grid=3), f"the option 'grid' of @vy.kernel, expected one of {OPTIONS}", SHAPE),
+        (
+            lambda: vy.kernel(block=64, shape="n"),
+            f"the option 'block' of @vy.kernel, expected one of {OPTIONS}",
+            "write workgroup_size",
+        ),
+        (
+            lambda: vy.kernel(workgroup=64),
+            f"the option 'workgroup' of @vy.kernel, expected one of {OPTIONS}",
+            "write workgroup_size",
+        ),
+        (
+            lambda: vy.kernel(fastmath=True),
+            f"the option 'fastmath' of @vy.kernel, expected one of {OPTIONS}",
+            "leave it out",
+        ),
+        (lambda: vy.func(inline=True), "the option 'inline' of @vy.func, expected none", "leave it out"),
+        (lambda: vy.struct(align=16), "the option 'align' of @vy.struct, expected none", "leave it out"),
+        (lambda: vy.func(), "no function, expected one", "write @vy.func, without parentheses"),
+        (lambda: vy.struct(), "no class, expected one", "write @vy.struct, without parentheses"),
+    ],
+)
+def test_options_that_a_decorator_does_not_have(decorate, message: str, fix: str) -> None:
+    with pytest.raises(vy.BuildError) as error:
+        decorate()
+    assert str(error.value) == f"got {message}. Fix: {fix}"

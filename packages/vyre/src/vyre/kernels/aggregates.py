@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NoReturn, TypeAlias, TypeVar, dataclass_transf
 
 import numpy as np
 
-from vyre.kernels.decorated import plain_source_of
+from vyre.kernels.decorated import plain_source_of, refuse_options
 from vyre.kernels.device import DeviceFunction
 from vyre_driver.arrays.structs import VECTOR_SIZES, StructLayout, layout_of
 from vyre_foundation.build import Mutable, Value
@@ -315,12 +315,13 @@ def struct(cls: np.dtype[np.void]) -> Any: ...
 @overload
 def struct(cls: C) -> C: ...
 @dataclass_transform()
-def struct(cls: Any) -> Any:
+def struct(cls: Any = None, /, **options: object) -> Any:
     """Make a structure for kernels of a class: its annotations are the fields, its functions are inlined as methods.
 
     Args:
         cls: A class with fields such as ``x: vy.f32``, of vectors or of other structures; or a structured type of
             NumPy, whose layout the structure keeps.
+        **options: Refused: there are none.
 
     Returns:
         What kernels call with the fields, in order or by name, and what annotates arrays: ``vy.Array[Particle, "n"]``.
@@ -329,6 +330,9 @@ def struct(cls: Any) -> Any:
     Raises:
         BuildError: The class has no fields, or one whose annotation is no type.
     """
+    refuse_options("struct", options)
+    if cls is None:
+        raise BuildError("got no class, expected one", fix="write @vy.struct, without parentheses")
     if isinstance(cls, np.dtype):
         return StructType.of_dtype(cls, "Record")
     return StructType.of_class(cls)

@@ -7,9 +7,10 @@ import builtins
 import functools
 import inspect
 from collections import ChainMap
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from vyre.kernels.source import FunctionSource, closure_of, path_of, source_of
+from vyre_foundation.errors import BuildError
 
 _HASHING = "finds what it has computed by the hashes of the arguments, which arrays do not have"
 _ONCE = "leave it out: a kernel is compiled once"
@@ -23,6 +24,17 @@ _REFUSED: Mapping[object, tuple[str, str]] = {
     functools.cached_property: (_PASSING, _STATIC),
 }
 """Decorators that break the calls of what they decorate: why, and what to write instead."""
+_SHAPE = "state the shape of the launch, one invocation for each element, as in @vy.kernel(shape='n')"
+_INSTEAD: Mapping[str, str] = {
+    "grid": _SHAPE,
+    "invocations": _SHAPE,
+    "block": "write workgroup_size",
+    "local_size": "write workgroup_size",
+    "threads": "write workgroup_size",
+    "device": "write backend",
+    "config": "pass it to the kernel, as in f.on(config=…)",
+}
+"""What other languages, or other calls of vyre, call the options of a kernel."""
 
 
 def plain_source_of(given: object, *, fix: str) -> FunctionSource:
@@ -62,6 +74,15 @@ def plain_source_of(given: object, *, fix: str) -> FunctionSource:
         f"the decorator {ast.unparse(node)!r} wraps {name!r}, which is compiled from the source of the function itself"
     )
     raise source.error(node, message, fix)
+
+
+def refuse_options(decorator: str, given: Iterable[str], known: Sequence[str] = ()) -> None:
+    """Refuse options that a decorator of vyre does not have, with what there is instead."""
+    for name in given:
+        longer = next((f"write {option}" for option in known if name in option), "leave it out")
+        fix = _INSTEAD.get(name, longer) if known else longer
+        expected = f"one of {', '.join(known)}" if known else "none"
+        raise BuildError(f"got the option {name!r} of @vy.{decorator}, expected {expected}", fix=fix)
 
 
 def _is_of_vyre(decorator: object) -> bool:

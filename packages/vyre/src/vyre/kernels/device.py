@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from vyre.kernels.decorated import plain_source_of
+from vyre.kernels.decorated import plain_source_of, refuse_options
 from vyre.kernels.source import FunctionSource
 from vyre_foundation.errors import BuildError
 
@@ -35,11 +35,12 @@ class DeviceFunction:
         )
 
 
-def func(function: Callable[..., Any]) -> Any:
+def func(function: Callable[..., Any] | None = None, /, **options: object) -> Any:
     """Make a function that kernels call: its body is read in the place of each call.
 
     Args:
         function: Made by ``def``. Parameters may have types, which their arguments are checked against.
+        **options: Refused: there are none.
 
     Returns:
         The function, which can be called in kernels alone.
@@ -48,4 +49,7 @@ def func(function: Callable[..., Any]) -> Any:
         KernelError: Another decorator wraps it.
         BuildError: It is no such function, or its source is not there.
     """
+    refuse_options("func", options)
+    if function is None:
+        raise BuildError("got no function, expected one", fix="write @vy.func, without parentheses")
     return DeviceFunction(plain_source_of(function, fix="leave it out"))

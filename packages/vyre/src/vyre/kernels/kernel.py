@@ -17,7 +17,7 @@ from vyre import kernels
 from vyre.execution import backend_for, grid_for, on_host
 from vyre.kernels.annotations import ArrayType, KernelSignature, Role, ScalarType, signature_of
 from vyre.kernels.compile import CompiledKernel, Options, compile_kernel
-from vyre.kernels.decorated import plain_source_of
+from vyre.kernels.decorated import plain_source_of, refuse_options
 from vyre.kernels.device import HostCallable
 from vyre.kernels.errors import KernelError
 from vyre.kernels.source import FunctionSource
@@ -587,6 +587,7 @@ def kernel(
     subgroup_size: int | None = None,
     shape: Axis | Sequence[Axis] | None = None,
     backend: str | VyreBackend | None = None,
+    **others: object,
 ) -> KernelFunction | Callable[[Callable[..., Any]], KernelFunction]:
     """Make a kernel of a function: its body says what one invocation does (docs/kernels.md).
 
@@ -596,14 +597,16 @@ def kernel(
         subgroup_size: A power of two in 1 … 64 that divides them, for kernels with collectives.
         shape: The shape of the launch: names of shape variables, or numbers. By default that of the first result.
         backend: As for `vyre.backend_for`; where calls run.
+        **others: Refused, with what there is instead.
 
     Returns:
         The kernel.
 
     Raises:
         KernelError: An annotation is missing, or no type of a kernel; or another decorator wraps the function.
-        BuildError: It is no such function, or its source is not there.
+        BuildError: It is no such function, or its source is not there; or there is no such option.
     """
+    refuse_options("kernel", others, ("workgroup_size", "subgroup_size", "shape", "backend"))
 
     def make(function: Callable[..., Any]) -> KernelFunction:
         fix = "leave it out, or write it above @vy.kernel, where it wraps the calls"
