@@ -439,6 +439,31 @@ def test_arrow_comes_in(backend: vy.VyreBackend) -> None:
 
 
 @pytest.mark.skipif(pa is None, reason="not installed")
+def test_kernels_and_programs_take_arrow(backend: vy.VyreBackend) -> None:
+    @vy.kernel
+    def sums(
+        x: vy.Array[vy.f64, "n"], y: vy.Array[vy.f64, "n"], flags: vy.Array[vy.bool_, "n"]
+    ) -> vy.Array[vy.f64, "n"]:
+        i = vy.index()
+        return x[i] + y[i] if flags[i] else x[i]
+
+    x, y, flags = pa.array([9.0, 1, 2])[1:], pa.chunked_array([[1.5], [2.5]]), pa.array([True, False])
+    assert sums.on(backend)(x, y, flags).tolist() == [2.5, 2]
+    assert sums.on(backend)(x, flags=flags, y=y).tolist() == [2.5, 2]
+    assert sums.on(backend)(vy.array(x, backend=backend), y, flags).numpy().tolist() == [2.5, 2]
+    assert vy.run(sums, x=x, y=y, flags=flags, backend=backend)["out"].tolist() == [2.5, 2]
+    for other, message in (
+        (pa.array([1.0, None]), "argument 'y': got 1 nulls"),
+        (pa.array([1, 2]), "argument 'y': got one of int64, expected an array of float64"),
+        (pa.array([1.0]), "argument 'y': got 1 in the shape (1,), expected n = 2 elements"),
+        (pa.array(["a", "b"]).dictionary_encode(), "Fix: pass the codes of its values"),
+    ):
+        with pytest.raises(InvalidInput) as error:
+            sums.on(backend)(x, other, flags)
+        assert message in str(error.value)
+
+
+@pytest.mark.skipif(pa is None, reason="not installed")
 def test_the_remedy_of_an_arrow_type_gives_numbers() -> None:
     texts = ["b", "a", "b"]
     # fmt: off

@@ -1341,6 +1341,16 @@ CALLS = [
      "Fix: pass a NumPy array, which has a type and a shape")),
     ((1, ONES.astype(np.float64), PAIRS), {}, ("argument 'x': got one of float64, expected an array of float32. "
      "Fix: convert it with .astype('float32'), or declare the buffer with its type")),
+    ((1, ONES, ONES.astype(np.complex64)), {}, ("argument 'y': got one of complex64, expected an array of float32. "
+     "Fix: pass its parts, z.real and z.imag, or both as a last axis, z.view('float32').reshape(*z.shape, 2)")),
+    ((1, ONES.tobytes(), PAIRS), {}, ("argument 'x': got one of uint8, expected an array of float32. "
+     "Fix: say what the bytes are, with numpy.frombuffer(data, 'float32')")),
+    ((1, np.array(["a", "b"], object), PAIRS), {}, ("argument 'x': got one of object, expected an array of float32. "
+     "Fix: give each text a number, as numpy.unique(texts, return_inverse=True) does")),
+    ((ONES, ONES, PAIRS), {}, ("argument 'a': got 3 elements, expected a number of f32. "
+     "Fix: pass a number, or one element of the array")),
+    ((PAIRS.astype(int), ONES, PAIRS), {}, ("argument 'a': got one of int64, expected a number of f32. "
+     "Fix: pass a number, or one element of the array")),
     ((1, ONES), {}, "y: got none, expected a value for each input. Fix: pass 'y'"),
     ((1, ONES, PAIRS), {"z": 1}, ("z: got a name that the kernel has no parameter of, expected one of a, x, y. "
      "Fix: pass the parameters of the kernel")),

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 
 import numpy as np
 
-from vyre_driver.arrays.arrow import arrow
 from vyre_driver.arrays.memory import ArrayMemory, Holder, constant_memory, is_on_host, result_memory
+from vyre_driver.backend.arrow import arrow
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.delegate import innermost

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from vyre_driver.arrays.array import DeviceArray, allocate, require_same_backend
-from vyre_driver.arrays.arrow import from_arrow
 from vyre_driver.arrays.memory import ArrayMemory
+from vyre_driver.backend.arrow import exports_arrow, from_arrow
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.dlpack import from_dlpack
 from vyre_driver.backend.typed import refuse_nulls
@@ -110,10 +109,8 @@ def imported(given: Any, name: str = "array") -> npt.NDArray[Any] | None:
         got, fix = f"a {type(given).__name__} that requires a gradient", "pass tensor.detach()"
         raise InvalidInput(name, needed="plain memory", got=got, fix=fix)
     refuse_nulls(name, given)
-    if hasattr(given, "__arrow_c_array__") or hasattr(given, "__arrow_c_stream__"):
-        is_of_numpy = isinstance(getattr(given, "dtype", None), np.dtype)  # as a column of pandas mostly is
-        if not is_of_numpy and (find_spec("pyarrow") or not hasattr(given, "__array__")):
-            return from_arrow(given, name)
+    if exports_arrow(given):
+        return from_arrow(given, name)
     try:
         if hasattr(given, "__dlpack__"):
             return from_dlpack(given)

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from vyre_driver.backend.results import Inputs, host_bytes
 from vyre_driver.errors import InvalidInput
-from vyre_foundation.ir.buffer import Buffer, LengthOf
+from vyre_foundation.ir.buffer import Buffer, LengthOf, Memory
 from vyre_foundation.ir.program import Program
 
 MAX_LENGTH = 2**32 - 1
 """Lengths are u32 in the language."""
+ONE_NUMBER = "pass a number, or one element of the array"
 
 
 def bind_inputs(program: Program, inputs: Inputs) -> tuple[memoryview, ...]:
@@ -76,9 +77,17 @@ def as_length(buffer: Buffer, count: int) -> int:
     return count
 
 
+def is_number(buffer: Buffer) -> bool:
+    """Whether a caller may pass a number: a uniform of one element."""
+    return buffer.memory is Memory.UNIFORM and buffer.count == 1
+
+
 def _elements(buffer: Buffer, got: int) -> int:
     size = buffer.dtype.size
     count, rest = divmod(got, size)
+    if is_number(buffer) and got != size:
+        found = f"{got} bytes" if rest else f"{count} elements"
+        raise InvalidInput(buffer.name, needed=f"a number of {buffer.dtype}", got=found, fix=ONE_NUMBER)
     if isinstance(buffer.count, int) and got != buffer.count * size:
         needed = f"{buffer.count * size} bytes ({buffer.count} elements of {buffer.dtype})"
         raise InvalidInput(buffer.name, needed=needed, got=f"{got} bytes")

@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from vyre_driver.backend.arrow import exports_arrow, from_arrow
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.dlpack import from_dlpack
+from vyre_driver.backend.lengths import ONE_NUMBER, is_number
 from vyre_driver.backend.resources import ResidentArray
 from vyre_driver.errors import InvalidInput, InvalidLaunch
 from vyre_foundation.build.arguments import fix_of_elements, number, shown_type
 from vyre_foundation.dtype import f32, f64
 from vyre_foundation.errors import LiteralOutOfRange
-from vyre_foundation.ir.buffer import Buffer, LengthOf, Memory
+from vyre_foundation.ir.buffer import Buffer, LengthOf
 from vyre_foundation.ir.expr import literal
 from vyre_foundation.ir.program import Program
 
@@ -101,11 +103,28 @@ def _listed(declared: Mapping[str, Buffer]) -> str:
 def array_bytes(buffer: Buffer, value: object) -> Array:
     """The contiguous bytes of an array for `buffer`, checked by type; the number of elements is the plan's to judge."""
     expected = np.dtype(buffer.dtype.numpy)
-    if _is_number(buffer) and not (type(value) is np.ndarray and value.dtype == expected):
+    if is_number(buffer) and not (type(value) is np.ndarray and value.dtype == expected):
         found = number(value)
         if found is not None:
             return number_bytes(buffer, found)
     array = _import(buffer, value)
+    _require_type(buffer, array, value)
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def require_types(program: Program, arrays: Mapping[str, object]) -> None:
+    """Refuse an array of NumPy, or bytes, of another type than its buffer has. Others are judged when they are read."""
+    for buffer in program.inputs:
+        value = arrays.get(buffer.name)
+        if isinstance(value, np.ndarray) and not is_number(buffer):
+            _require_type(buffer, value, value)
+        elif isinstance(value, (bytes, bytearray)):
+            _require_type(buffer, np.frombuffer(value, np.uint8), value)
+
+
+def _require_type(buffer: Buffer, array: Array, value: object) -> None:
+    """Refuse an array, which was made of `value`, of another type than the buffer has."""
+    expected = np.dtype(buffer.dtype.numpy)
     if array.dtype != expected:
         got, fix = f"one of {shown_type(array.dtype)}", f"convert it to {expected.name}"
         if array.dtype.names is not None:
@@ -118,12 +137,9 @@ def array_bytes(buffer: Buffer, value: object) -> Array:
             fix = found_fix
         elif array.dtype.name != expected.name:
             fix += ", or declare the buffer with its type"
+        if is_number(buffer) and array.size != 1:
+            raise InvalidInput(buffer.name, needed=f"a number of {buffer.dtype}", got=got, fix=ONE_NUMBER)
         raise InvalidInput(buffer.name, needed=f"an array of {expected.name}", got=got, fix=fix)
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-
-
-def _is_number(buffer: Buffer) -> bool:
-    return buffer.memory is Memory.UNIFORM and buffer.count == 1
 
 
 _PACKED = {f32: struct.Struct("<f").pack, f64: struct.Struct("<d").pack}
@@ -161,6 +177,8 @@ def _import(buffer: Buffer, value: object) -> Array:
         got, fix = f"a {type(value).__name__} that requires a gradient", "pass tensor.detach()"
         raise InvalidInput(buffer.name, needed="plain memory", got=got, fix=fix)
     refuse_nulls(buffer.name, value)
+    if exports_arrow(value):
+        return from_arrow(value, buffer.name)
     if hasattr(value, "__dlpack__"):
         return _exported(buffer, value, from_dlpack)
     if hasattr(value, "__array_interface__") or hasattr(value, "__array__"):
@@ -169,7 +187,7 @@ def _import(buffer: Buffer, value: object) -> Array:
         return np.asarray(memoryview(value))  # type: ignore[arg-type]
     except TypeError:
         got, name = type(value).__name__, np.dtype(buffer.dtype.numpy).name
-        if _is_number(buffer):
+        if is_number(buffer):
             raise InvalidInput(
                 buffer.name, needed=f"a number of {buffer.dtype}", got=got, fix="pass a number"
             ) from None

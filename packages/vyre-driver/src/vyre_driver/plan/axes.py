@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vyre_driver.backend.arrow import exports_arrow
 from vyre_driver.backend.config import DispatchConfig
+from vyre_driver.backend.typed import require_types
 from vyre_driver.errors import InvalidInput
 from vyre_driver.plan.indirect import find_indirect_dispatch
 from vyre_driver.plan.launch import grid_of_invocations
@@ -47,12 +49,14 @@ def shaped_launch(
         numbers: What the launch is given by name, with at least the numbers of `Shapes.numbers`.
 
     Raises:
-        InvalidInput: An array, which the error names, has another shape, or is missing, or a number is no length.
+        InvalidInput: An array, which the error names, has another type or shape, or is missing, or a number is no
+            length.
         InvalidLaunch: A workgroup has several invocations on an axis that the shape of the launch does not have.
     """
     shapes = program.shapes
     if shapes is None:
         return ShapedLaunch(config, {}, (), {})
+    require_types(program, numbers)
     lengths = {name: length_from(name, numbers.get(name)) for name in shapes.numbers}
     origin = {name: name for name in lengths}
     for name, axes in shapes.buffers.items():
@@ -115,10 +119,12 @@ def length_from(name: str, given: object) -> int:
 
 
 def shape_of(name: str, given: object) -> tuple[int, ...]:
-    """The shape of an array; that of an object of the buffer protocol is the shape of its buffer."""
+    """The shape of an array; one of Arrow has one axis, an object of the buffer protocol that of its buffer."""
     shape = getattr(given, "shape", None)
     if isinstance(shape, tuple):
         return tuple(shape)
+    if exports_arrow(given) and isinstance(given, Sized):
+        return (len(given),)
     try:
         return memoryview(given).shape or ()  # type: ignore[arg-type]
     except TypeError:

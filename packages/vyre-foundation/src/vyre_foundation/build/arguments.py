@@ -92,6 +92,8 @@ def fix_of_elements(given: object) -> str | None:
         return f"pass its counts of units, where NaT is the least i64, as in {counts}"
     if dtype.type is np.void:
         return "say what its bytes are, as in x.view('uint8')"
+    if dtype.kind == "O" and isinstance(given, np.ndarray) and given.size and isinstance(given.flat[0], str):
+        return "give each text a number, as numpy.unique(texts, return_inverse=True) does"
     return _FIXES.get(dtype.kind)
 
 

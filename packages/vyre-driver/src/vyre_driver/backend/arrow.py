@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from vyre_driver.errors import InvalidInput, UnsupportedFeature
 
@@ -22,6 +25,15 @@ def arrow() -> Any:
         fix = "install it: pip install pyarrow"
         raise UnsupportedFeature("exchange with Arrow without pyarrow", backend="vyre", fix=fix) from error
     return pa
+
+
+def exports_arrow(given: object) -> bool:
+    """Whether Arrow says what an object holds: one of Arrow, or a column of pandas or polars that is not NumPy's."""
+    if not hasattr(given, "__arrow_c_array__") and not hasattr(given, "__arrow_c_stream__"):
+        return False
+    if isinstance(getattr(given, "dtype", None), np.dtype):  # as a column of pandas mostly has
+        return False
+    return find_spec("pyarrow") is not None or not hasattr(given, "__array__")
 
 
 def from_arrow(given: Any, name: str = "array") -> npt.NDArray[Any]:
