@@ -28,10 +28,10 @@ from vyre_algorithms.move import places_of, take_few
 from vyre_algorithms.order import KeyOrder
 from vyre_algorithms.reductions import max as greatest, min as least_of, segmented_reduce
 from vyre_algorithms.scans import cumsum
-from vyre_algorithms.sorts import bounds_of_buckets, by_digits, to_buckets
+from vyre_algorithms.sorts import DIGITS, bounds_of_buckets, by_digits, to_buckets, values_in_buckets
 from vyre_driver.errors import DeviceOutOfMemory, InvalidInput
 from vyre_driver.graph.recorded import RecordedRange
-from vyre_driver.tune.distribution import DIGIT
+from vyre_driver.tune.distribution import DIGIT, SERIAL
 from vyre_foundation import Array as Buffer, DType, Program, ProgramBuilder, Value, constant, program, select, u32
 from vyre_foundation.build.arguments import shown
 from vyre_foundation.dtype import f32, f64, i64, u64
@@ -102,8 +102,11 @@ def _sums(array: Array, weights: Array, counts: Array, backend: Backend) -> Arra
     """The sums of the weights of each number, of which there are `counts`: those of segments behind each other."""
     if array.size:
         keys = array.astype(np.uint32, copy=False)
-        places = by_digits(keys, True, False, keys.size, backend, most=counts.size - 1)
-        weights = take_few(weights, places, backend)
+        if keys.size > SERIAL and counts.size <= DIGITS and runs_loops([keys, weights], backend):
+            weights = values_in_buckets(keys, weights, backend)
+        else:
+            places = by_digits(keys, True, False, keys.size, backend, most=counts.size - 1)
+            weights = take_few(weights, places, backend)
     if isinstance(counts, np.ndarray):
         starts = np.append(0, counts.cumsum())
     else:

@@ -354,6 +354,17 @@ def to_buckets(
     return launch(_move(*shape, False, False, chunk), given, -(-size // chunk), backend)
 
 
+def values_in_buckets(keys: Array, values: Array, backend: Backend) -> Array:
+    """Values in the order of their keys, of u32 below `DIGITS`; those of equal keys in their order.
+
+    For devices where invocations run one after another.
+    """
+    given, _ = bounds_of_buckets(keys, (KeyOrder.UNSIGNED, u32, False, False), 0, backend)
+    chunk = _chunk(keys.size)
+    given["values"] = values
+    return launch(_move_values(type_of(values), chunk), given, -(-keys.size // chunk), backend)["moved"]
+
+
 def _chunk(size: int) -> int:
     """How many elements an invocation counts and moves, where invocations run one after another."""
     few, many = (1 << (-(-size // number) - 1).bit_length() for number in (CHUNKS, MOST_CHUNKS))
@@ -419,15 +430,15 @@ class _Pass:
         of_row: bool,
         chunk: int,
     ) -> None:
-        self._keys = p.read("keys", bits)
+        self.keys = p.read("keys", bits)
         self._shift, self._length = p.uniform("shift", u32, 1), p.uniform("length", u32, 1)
         self._bias = p.uniform("bias", bits, 1)[0] if order is KeyOrder.SIGNED else None
-        self._places = p.read("places", u32, like=self._keys) if has_places else None
+        self._places = p.read("places", u32, like=self.keys) if has_places else None
         self._p, self._order, self._descending, self._of_row = p, order, descending, of_row
         self.chunk = p.workgroup_id(0)
         self.chunks = p.num_workgroups(0)
         self.first = p.let(self.chunk * chunk)
-        self.last = p.let(least(self.first + chunk, self._keys.length))
+        self.last = p.let(least(self.first + chunk, self.keys.length))
 
     def place(self, index: Value) -> Value:
         """The place in the input of the element that is at an index now."""
@@ -435,7 +446,7 @@ class _Pass:
 
     def bits(self, index: Value) -> Value:
         """The bits of the key at an index."""
-        return self._p.let(self._keys[index])
+        return self._p.let(self.keys[index])
 
     def digit(self, bits: Value, index: Value) -> Value:
         """The digit of the key at an index, or of the number of its row."""
@@ -492,6 +503,26 @@ def _move(
             moved[target] = key
             if has_places:
                 moved_places[target] = this.place(k)
+            own[digit] = target + 1
+    return p.build()
+
+
+@lru_cache(maxsize=256)
+def _move_values(dtype: DType, chunk: int) -> Program:
+    """Each value to the place that the scanned counts give its key, as `_move` moves keys."""
+    with program("sort_move_values", 1) as p:
+        this = _Pass(p, KeyOrder.UNSIGNED, u32, False, False, False, chunk)
+        values, starts = p.read("values", dtype, like=this.keys), p.read("starts", u32)
+        moved = p.write("moved", dtype, LengthOf("keys"))
+        own = p.private("own", u32, DIGITS)
+        with p.range(DIGITS) as d:
+            at = p.let(d * this.chunks + this.chunk)
+            own[d] = starts[at]
+            _clear(p, [moved], own[d], least(starts[at + 1] - own[d], chunk * FETCHED // DIGITS))
+        with p.range(this.first, this.last) as k:
+            digit = p.let(this.digit(this.bits(k), k))
+            target = p.let(own[digit])
+            moved[target] = values[k]
             own[digit] = target + 1
     return p.build()
 
