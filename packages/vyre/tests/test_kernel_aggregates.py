@@ -260,3 +260,27 @@ def test_a_structure_is_made_in_kernels() -> None:
     assert str(error.value) == (
         "the structure 'Body' is made outside of a kernel. Fix: use NumPy there, as in numpy.zeros(n, Body.dtype)"
     )
+
+
+def test_what_is_no_type_of_a_field_is_named_with_the_field() -> None:
+    with pytest.raises(vy.BuildError, match=r"^Body\.places: got .*, expected a type\. Fix: use one of vy\.bool_"):
+
+        @vy.struct
+        class Body:
+            mass: vy.f32
+            places: vy.Array[vy.f32, 4]
+
+    with pytest.raises(vy.BuildError, match=r"^Wave\.at: got the type complex64, .*Fix: pass its parts, z\.real"):
+
+        @vy.struct
+        class Wave:
+            at: np.complex64
+
+
+def test_a_type_of_vectors_makes_none() -> None:
+    with pytest.raises(vy.BuildError) as error:
+        vy.Vec3(1.0, 2.0, 3.0)
+    assert str(error.value) == (
+        "vy.Vec3 annotates vectors, and makes none. "
+        "Fix: write vy.vec(…) in a kernel; a type of vectors is vy.Vec3[vy.f32]"
+    )

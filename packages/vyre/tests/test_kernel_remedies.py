@@ -39,6 +39,10 @@ class Ball(vy.Struct):
 def k(x: vy.Array[vy.{dtype}, "n"]) -> vy.Array[vy.{dtype}, "n"]:
     i = vy.index()
 """
+ATOMICS = (
+    "use one of atomic_add, atomic_and, atomic_or, atomic_xor, atomic_min, atomic_max, atomic_exchange,"
+    " atomic_compare_exchange"
+)
 RANDOM = "pass what it gives as an argument; vy.uniform(key, n) makes an array of random numbers"
 SEVERAL = "return one value, or annotate several arrays, as in -> tuple[vy.Array[…], vy.Array[…]]"
 ROWS: list[tuple[str, str, str, str, list[float]]] = [
@@ -188,6 +192,24 @@ ROWS: list[tuple[str, str, str, str, list[float]]] = [
     ("u32", "for k in range(0, 9, x[i]):\n    pass\nreturn x[i]",
      "count with a step of 1, and compute the index in the loop",
      "for k in range(0, 9):\n    pass\nreturn x[i]", [1, 2, 3]),
+    ("f32", "ball = Ball(x[i], 2.0)\nball.place_ = 1.0\nreturn ball.place", "use one of place, speed",
+     "ball = Ball(x[i], 2.0)\nball.place = 1.0\nreturn ball.place", [1, 1, 1]),
+    ("f32", "v = vy.vec(x[i], 2.0)\nv.z = 1.0\nreturn v.x", "use one of x, y",
+     "v = vy.vec(x[i], 2.0)\nv.x = 1.0\nreturn v.x", [1, 1, 1]),
+    ("f32", "ball = Ball(x[i], 2.0)\nreturn ball['place']", "write ball.place",
+     "ball = Ball(x[i], 2.0)\nreturn ball.place", [1, 2, 3]),
+    ("f32", "ball = Ball(x[i], 2.0)\nreturn ball[0]", "name a field, as in ball.place",
+     "ball = Ball(x[i], 2.0)\nreturn ball.place", [1, 2, 3]),
+    ("f32", "return vy.dot(vy.vec(x[i], 2.0), x[i])", "make vectors with vy.vec(…), or multiply by the number",
+     "return (vy.vec(x[i], 2.0) * x[i]).x", [1, 4, 9]),
+    ("f32", "return vy.length(Ball(x[i], 2.0))", "make vectors with vy.vec(…)",
+     "ball = Ball(x[i], 2.0)\nreturn vy.length(vy.vec(ball.place, 0.0))", [1, 2, 3]),
+    ("f32", "return vy.Vec2(x[i], 2.0).x", "write vy.vec(…)", "return vy.vec(x[i], 2.0).x", [1, 2, 3]),
+    ("u32", "own = vy.workgroup(vy.u32, 4)\nown[i].atomic_add(x[i])\nreturn x[i]", "write own.atomic_add(i, …)",
+     "own = vy.workgroup(vy.u32, 4)\nown.atomic_add(i, x[i])\nreturn x[i]", [1, 2, 3]),
+    ("u32", "own = vy.workgroup(vy.u32, 4)\nown.atomic_cas(i, 0, x[i])\nreturn x[i]",
+     ATOMICS,
+     "own = vy.workgroup(vy.u32, 4)\nown.atomic_compare_exchange(i, 0, x[i])\nreturn x[i]", [1, 2, 3]),
 ]  # fmt: skip
 
 

@@ -63,8 +63,8 @@ def dtype_of(given: object) -> DType:
             raise BuildError(f"got {shown(found)}, expected a type", fix=fix)
     names = ", ".join(t.name if t.name != "bool" else "bool_" for t in DTYPES)
     fix = f"use one of {names}, or NumPy's type of one"
-    if isinstance(given, np.dtype):
-        fix = fix_of_elements(given) or ("convert it with .astype('float64')" if given.kind == "f" else fix)
+    if isinstance(given, np.dtype) or (isinstance(given, type) and issubclass(given, np.generic)):
+        fix = fix_of_elements(found) or ("convert it with .astype('float64')" if found.kind == "f" else fix)
     elif isinstance(given, str) and given in _BY_NAME:
         fix = f"use vy.{given}, or {_BY_NAME[given].numpy.name!r}, which is NumPy's name of it"
     raise BuildError(f"got {shown(given)}, expected a type", fix=fix)

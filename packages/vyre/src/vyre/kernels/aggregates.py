@@ -57,6 +57,11 @@ class _VectorOf:
 
     size: ClassVar[int]
 
+    def __new__(cls, *_: object) -> NoReturn:
+        """Refuse the call: it is a type without that of its components."""
+        fix = f"write vy.vec(…) in a kernel; a type of vectors is vy.{cls.__name__}[vy.f32]"
+        raise BuildError(f"vy.{cls.__name__} annotates vectors, and makes none", fix=fix)
+
     def __class_getitem__(cls, dtype: object) -> VectorType:
         return VectorType(dtype_of(dtype), cls.size)
 
@@ -77,6 +82,9 @@ class Vec4(_VectorOf):
     """Annotates a vector of four components, as in ``vy.Vec4[vy.f32]``."""
 
     size = 4
+
+
+VECTORS = (Vec2, Vec3, Vec4)
 
 
 class Struct:
@@ -136,7 +144,8 @@ class StructType:
         annotations = inspect.get_annotations(given, eval_str=True)
         if not annotations:
             raise BuildError(f"the structure {given.__name__!r} has no fields", fix="write fields, as in x: vy.f32")
-        made = cls(given.__name__, {name: field_type(type_) for name, type_ in annotations.items()})
+        fields = {name: field_type(type_, f"{given.__name__}.{name}") for name, type_ in annotations.items()}
+        made = cls(given.__name__, fields)
         made.defaults = {name: _default(made, name, vars(given)[name]) for name in annotations if name in vars(given)}
         made.__doc__, made.__module__ = given.__doc__, given.__module__
         if dataclasses.is_dataclass(given):
@@ -197,14 +206,14 @@ def default_number(given: object, type_: object) -> bool | int | float | None:
 FieldType: TypeAlias = DType | VectorType | StructType
 
 
-def field_type(given: object) -> FieldType:
-    """The type of a field from its annotation."""
+def field_type(given: object, where: str = "") -> FieldType:
+    """The type of a field from its annotation; `where` is what errors call it."""
     if isinstance(given, (StructType, VectorType)):
         return given
     try:
         return dtype_of(given)
     except BuildError as error:
-        raise BuildError(error.message, fix=front_door(error.fix)) from None
+        raise BuildError(error.message, fix=front_door(error.fix), where=where) from None
 
 
 def front_door(fix: str) -> str:

@@ -16,7 +16,7 @@ import vyre_foundation.functions as ops
 import vyre_math
 from vyre import overloads
 from vyre.kernels import intrinsics
-from vyre.kernels.aggregates import StructType, Vector, VectorType
+from vyre.kernels.aggregates import VECTORS, StructType, Vector, VectorType
 from vyre.kernels.device import DeviceFunction, HostCallable
 from vyre.kernels.elements import ArrayAtomic
 from vyre.kernels.expressions import ExpressionReader
@@ -105,8 +105,11 @@ def _vec(reader: ExpressionReader, node: ast.Call, given: Given) -> Vector | Vec
 
 
 def _vectors(reader: ExpressionReader, node: ast.Call, name: str, given: Given) -> Given:
-    if not all(isinstance(v, Vector) for v in given):
-        reader.refuse(node, f"the operands of {name} are vectors", "make them with vy.vec(…)")
+    other = next((v for v in given if not isinstance(v, Vector)), None)
+    if other is not None:
+        is_product = name == "dot" and isinstance(other, Value)
+        fix = "make vectors with vy.vec(…)" + (", or multiply by the number" if is_product else "")
+        reader.refuse(node, f"got {kind_of(other)} as an operand of {name}, expected a vector", fix)
     return given
 
 
@@ -318,7 +321,9 @@ def call(reader: ExpressionReader, callee: Any, node: ast.Call) -> object:
         reader.refuse(node, f"{ast.unparse(node.func)}(…) computes with a whole array", fix)
     same = FUNCTIONS.get(name, name if hasattr(ops, name) or hasattr(vyre_math, name) else None)
     fix = f"write vy.{same}" if same else "use the functions of vyre, or pass what is known before"
-    if not same and name in ELEMENTS:
+    if callee in VECTORS:
+        fix = "write vy.vec(…)"
+    elif not same and name in ELEMENTS:
         fix = f"write {ELEMENTS[name]}".replace("vyre.", "vy.").replace("[i]", "")
     elif callee is divmod:
         fix = "write `//` and `%`"

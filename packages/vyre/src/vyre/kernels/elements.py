@@ -18,6 +18,10 @@ from vyre.kernels.values import ElementPart, KernelArray, NumberChoice, is_runti
 from vyre_foundation.build import Value
 from vyre_foundation.dtype import DType, bool_, u32
 from vyre_foundation.ir.buffer import Memory
+from vyre_foundation.ir.stmt import AtomicOp
+
+ATOMICS = tuple([f"atomic_{op.value}" for op in AtomicOp])
+"""The methods of arrays that apply atomics."""
 
 
 class ElementReader(NodeReader):
@@ -153,6 +157,12 @@ class ElementReader(NodeReader):
         index = self._slice(node.slice)
         if isinstance(container, Value):
             self.refuse(node, f"a value of {container.dtype} has no elements", "index an array")
+        if isinstance(container, StructValue):
+            fields, written = container.type.fields, ast.unparse(node.value)
+            fix = (
+                f"write {written}.{index}" if index in fields else f"name a field, as in {written}.{next(iter(fields))}"
+            )
+            self.refuse(node, f"the fields of a {container.type.__name__} have no index", fix)
         if not is_runtime(index):
             return self.current(container[index])
         if not isinstance(container, np.ndarray):
@@ -297,6 +307,8 @@ class ElementReader(NodeReader):
                     self.refuse(node, f"an element of {x.place!r} is no number, so it has no atomics", fix)
                 return ArrayAtomic(x, name)
             fix = "use shape, ndim, size, dtype or an atomic"
+            if name.startswith("atomic"):
+                fix = f"use one of {', '.join(ATOMICS)}"
             if name in OF_ARRAYS or name == "mean":
                 fix = f"write a loop over its elements; outside of a kernel, vy.{name} computes with whole arrays"
             self.refuse(node, f"an array has no attribute {name!r}", fix)
@@ -304,6 +316,8 @@ class ElementReader(NodeReader):
             fix = "use dtype, cast or bitcast"
             if name == "astype":
                 fix = f"write {ast.unparse(node.value)}.cast(…)"
+            elif name in ATOMICS and isinstance(node.value, ast.Subscript):
+                fix = f"write {ast.unparse(node.value.value)}.{name}({ast.unparse(node.value.slice)}, …)"
             elif hasattr(ops, name) or hasattr(vyre_math, name):
                 fix = f"write vy.{name}({ast.unparse(node.value)})"
             self.refuse(node, f"a value has no attribute {name!r}", fix)

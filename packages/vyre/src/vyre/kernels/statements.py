@@ -205,6 +205,10 @@ class KernelReader(ExpressionReader):
         number_ = part_number(thing, names[0])
         if number_ is None:
             fix = "assign to a field of a structure, or to a component of a vector"
+            if isinstance(thing, StructValue):
+                fix = f"use one of {', '.join(thing.type.fields)}"
+            elif isinstance(thing, Vector):
+                fix = f"use one of {', '.join(COMPONENTS[: len(thing)])}"
             self.refuse(target, f"{ast.unparse(target.value)!r} has no field {names[0]!r}", fix)
         old = parts_of(thing)[number_]
         if len(names) > 1:
