@@ -167,3 +167,33 @@ def test_a_mistyped_name_is_named(launch: Callable[..., object]) -> None:
         InvalidInput, match=r"'xx': got a name that .* expected one of x.* Fix: pass 'x', which is missing"
     ):
         launch(split, xx=given, by=3.0)
+
+
+def test_a_loop_whose_iterations_do_the_same_is_refused() -> None:
+    @vy.kernel
+    def doubled(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+        return x[vy.index()] * 2.0
+
+    g = vy.graph("g")
+    x = g.input("x", vy.f32, 4)
+    with g.repeat(3):
+        found = doubled(x)
+        found = doubled(found)
+    g.output("found", found)
+    with pytest.raises(vy.BuildError) as error:
+        g.build()
+    assert "test_kernel_graphs.py" in error.value.where
+    assert str(error.value).endswith(
+        "all iterations of the loop do the same: none reads what the one before it has written."
+        " Fix: store what an iteration computes where the next one reads it, as in x.assign(kernel(x))"
+    )
+    with vy.graph("g") as g:
+        x = g.input("x", vy.f32, 4)
+        with g.repeat(3):
+            found = doubled(x)
+            x.assign(doubled(found))
+        g.output("found", found)
+    assert g.compile("reference").run(x=np.ones(4, np.float32))["found"].tolist() == [32] * 4
+    with pytest.raises(vy.BuildError, match=r"write `with g\.repeat"):
+        for _ in vy.graph("g").repeat(3):
+            pass

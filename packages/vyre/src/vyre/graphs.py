@@ -7,13 +7,32 @@ from types import MappingProxyType
 
 from vyre.execution import backend_for
 from vyre_driver.backend.contract import VyreBackend
+from vyre_driver.errors import InvalidInput
+from vyre_driver.graph.edges import carries_values
+from vyre_driver.graph.nodes import Graph, RepeatNode, walk
 from vyre_driver.graph.record import GraphRecorder
 from vyre_driver.schedule.compiled import CompiledGraph, compile_graph
 from vyre_driver.tune.graphs import GraphTuningReport, tune_graph
+from vyre_foundation.errors import BuildError
 
 
 class GraphBuilder(GraphRecorder):
     """Records a graph and compiles it. Made by `graph(…)`."""
+
+    def build(self) -> Graph:
+        """Return the graph that was recorded so far, as `GraphRecorder.build` does.
+
+        Raises:
+            InvalidGraph: With all findings, each with the line that recorded the node.
+            BuildError: A loop is open, or all iterations of one do the same.
+        """
+        graph = super().build()
+        for node in walk(graph.nodes):
+            if isinstance(node, RepeatNode) and node.limit > 1 and not carries_values(graph, node.body):
+                message = "all iterations of the loop do the same: none reads what the one before it has written"
+                fix = "store what an iteration computes where the next one reads it, as in x.assign(kernel(x))"
+                raise BuildError(message, fix=fix, where=f"node {node.name!r} ({node.origin})")
+        return graph
 
     def compile(
         self,
@@ -68,8 +87,13 @@ class GraphBuilder(GraphRecorder):
 
         Raises:
             InvalidGraph: With all findings.
+            InvalidInput: Something else than arrays by name is passed.
             UnsupportedFeature: The graph has resident buffers.
         """
+        given: object = inputs
+        if given is not None and not isinstance(given, Mapping):
+            fix = "pass each array by its name, as in tune(x=array)"
+            raise InvalidInput("inputs", needed="a mapping of names to arrays", got=type(given).__name__, fix=fix)
         return tune_graph(self.build(), {**(inputs or {}), **arrays}, backend_for(backend))
 
 

@@ -81,9 +81,10 @@ def require_names(program: Program, arrays: Mapping[str, object]) -> None:
     declared = {buffer.name: buffer for buffer in program.inputs}
     for name in arrays:
         if name not in declared:
-            raise InvalidInput(
-                name, needed=f"one of {_listed(declared)}", got="a name that the program has no input of"
-            )
+            is_output = any(buffer.name == name for buffer in program.outputs)
+            fix = f"leave it out: outputs are returned by name, as in run(…)[{name!r}]" if is_output else ""
+            got = "the name of an output" if is_output else "a name that the program has no input of"
+            raise InvalidInput(name, needed=f"one of {_listed(declared)}", got=got, fix=fix)
     for name in declared:
         if name not in arrays:
             fix = "pass an array for every input of the program"

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from vyre_driver.graph.nodes import BufferRange, Graph, Node
-from vyre_driver.graph.ranges import accesses
+from vyre_driver.graph.ranges import ElementSet, accesses
 
 
 def edges(graph: Graph, nodes: Sequence[Node]) -> list[tuple[int, ...]]:
@@ -50,6 +50,20 @@ def waves(dependences: Sequence[Sequence[int]]) -> list[int]:
     for needed in dependences:
         found.append(1 + max((found[number] for number in needed), default=-1))
     return found
+
+
+def carries_values(graph: Graph, body: Sequence[Node]) -> bool:
+    """Whether an iteration of a loop reads what the iteration before it has written."""
+    written: defaultdict[str, ElementSet] = defaultdict(ElementSet)
+    before: list[BufferRange] = []
+    writes: list[BufferRange] = []
+    for node in body:
+        own = accesses(graph, node)
+        before += [part for part in own.reads if written[part.buffer].missing(part.start, part.stop) is not None]
+        writes += own.writes
+        for part in own.writes:
+            written[part.buffer].add(part.start, part.stop)
+    return any(one.overlaps(other) for one in before for other in writes)
 
 
 def _covers(part: BufferRange, other: BufferRange) -> bool:

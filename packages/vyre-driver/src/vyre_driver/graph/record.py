@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from operator import index
 from types import TracebackType
-from typing import Any, Self, SupportsIndex
+from typing import Any, NoReturn, Self, SupportsIndex
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig, Extent
 from vyre_driver.backend.typed import array_bytes
@@ -53,6 +53,10 @@ class RepeatBlock:
 
     def __enter__(self) -> None:
         self._bodies.append([])
+
+    def __iter__(self) -> NoReturn:
+        """Refuse a loop of Python: the nodes are recorded once."""
+        raise BuildError("a loop of a graph is no loop of Python", fix="write `with g.repeat(…):`")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
