@@ -437,3 +437,8 @@ def test_the_command_traces_a_graph(tmp_path: Path) -> None:
     require_trace_events(document)
     found = {event["name"] for event in document["traceEvents"]}
     assert {"launch solver", "affine", "plan", "upload"} <= found
+
+
+def test_tuning_takes_arrays_by_name() -> None:
+    with pytest.raises(vy.InvalidInput, match=r"got ndarray, expected a mapping .*Fix: pass each array by its name"):
+        vy.graph("g").tune(np.ones(4))

@@ -1368,6 +1368,13 @@ def test_a_call_refuses_what_the_annotations_exclude(given, named, expected):
     assert str(error.value) == expected
 
 
+def test_options_that_are_no_configuration_and_results_that_are_passed() -> None:
+    with pytest.raises(vy.InvalidLaunch, match=r"config: got .*, expected a DispatchConfig\. Fix: pass vyre\.Disp"):
+        product.on(config={"timeout": 3})
+    with pytest.raises(vy.InvalidInput, match=r"'out': got the name of an output, .* Fix: leave it out: outputs are"):
+        vy.run(product, a=1, x=ONES, y=PAIRS, out=ONES)
+
+
 def halved(x: vy.Array[vy.u8, "n"]) -> vy.Array[vy.u8, "n"]:
     return x[vy.index()] >> 1
 

@@ -54,6 +54,7 @@ ARRAYS: Mapping[str, str] = {
     "integers": "vyre.philox(key, size)",
     "isin": "vyre.searchsorted(vyre.sort(y), x, 'right') > vyre.searchsorted(vyre.sort(y), x)",
     "jit": "vyre.kernel(function)",
+    "lexsort": "vyre.gather(vyre.argsort(y), vyre.argsort(vyre.gather(x, vyre.argsort(y))))",
     "median": "vyre.mean(vyre.sort(x)[(x.size - 1) // 2 : x.size // 2 + 1])",
     **{f"nan{name}": f"vyre.{name}({_OF_NUMBERS})" for name in ("max", "mean", "min", "prod", "std", "sum", "var")},
     "nonzero": "vyre.compact(numpy.arange(mask.size), mask)", "norm": "vyre.dot(x, x) ** 0.5",

@@ -483,12 +483,16 @@ class KernelFunction(HostCallable):
         Raises:
             UnknownBackend: No installed package registers the id.
             BackendUnavailable: The backend cannot be opened on this machine.
-            InvalidLaunch: A configuration is passed for the backend.
+            InvalidLaunch: A configuration is passed for the backend, or something else for the configuration.
         """
         given: object = backend
         if isinstance(given, DispatchConfig):
             needed, fix = "the id of a backend, or a backend", "name it, as in on(config=DispatchConfig(…))"
             raise InvalidLaunch("backend", needed=needed, got="a DispatchConfig", fix=fix)
+        options: object = config
+        if options is not None and not isinstance(options, DispatchConfig):
+            fix = "pass vyre.DispatchConfig(timeout=…, …)"
+            raise InvalidLaunch("config", needed="a DispatchConfig", got=shown(options), fix=fix)
         chosen = self._backend if backend is None else backend
         return KernelLauncher(self.compiled, chosen, DEFAULT_CONFIG if config is None else config, invocations)
 
