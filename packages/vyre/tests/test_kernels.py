@@ -11,6 +11,7 @@ import pytest
 
 import vyre as vy
 from vyre_driver import DeviceOutOfMemory, DispatchConfig, UnsupportedFeature, availability
+from vyre_driver.observe.bounds import out_of_bounds
 
 BACKENDS = [id for id in ("cpu", "opencl", "opencl-intel") if availability(id).is_available]
 FAST = "reference"
@@ -878,3 +879,15 @@ def test_functions_with_rare_cases_have_the_same_bits_in_loops() -> None:
 @pytest.mark.parametrize("kernel", [powers, powers_of_images, sums_of_powers])
 def test_functions_with_rare_cases_are_vectors_on_cpus(kernel: vy.KernelFunction) -> None:
     assert " x double>" in kernel.source("cpu")
+
+
+def test_accesses_of_a_kernel_out_of_bounds_are_found() -> None:
+    @vy.kernel(shape=("h", "w"))
+    def shifted(x: vy.Array[vy.u32, "n"], h: vy.u32, w: vy.u32, out: vy.Out[vy.u32, "h", "w"]) -> None:
+        i, j = vy.index()
+        if (i < h) & (j < w):
+            out[i, j] = x[i * w + j + 1]
+
+    arrays = {"x": np.arange(12, dtype=np.uint32), "h": 3, "w": 4}
+    found = out_of_bounds(vy.backend_for("reference"), shifted, arrays)
+    assert [(each.buffer, each.index, each.length, each.count) for each in found] == [("x", 12, 12, 1)]

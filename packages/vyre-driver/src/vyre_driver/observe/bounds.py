@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.legalization.coordinates import invocation
@@ -22,6 +24,8 @@ from vyre_driver.observe.accesses import (
     surrounded,
     without_traps,
 )
+from vyre_driver.plan.axes import given_shapes, shaped_launch
+from vyre_driver.plan.programs import HasProgram
 from vyre_foundation.build import Value
 from vyre_foundation.dtype import i64, u32, u64
 from vyre_foundation.functions import max as maximum, min as minimum
@@ -58,14 +62,18 @@ class OutOfBounds:
 
 
 def out_of_bounds(
-    backend: VyreBackend, program: Program, arrays: Mapping[str, object], config: DispatchConfig = DEFAULT_CONFIG
+    backend: VyreBackend,
+    program: Program | HasProgram,
+    arrays: Mapping[str, object],
+    config: DispatchConfig = DEFAULT_CONFIG,
 ) -> list[OutOfBounds]:
     """Run `program` on `backend` with a check of every access.
 
     Args:
         backend: Any that has 64-bit atomics.
-        program: A valid program. Its traps do not count.
-        arrays: The inputs by buffer name.
+        program: A valid program, or a kernel. Its traps do not count. An access to a buffer of several axes is one
+            only if the index of each axis is within its own.
+        arrays: The inputs by buffer name; numbers for uniforms of one element.
         config: The options of the dispatch.
 
     Returns:
@@ -74,6 +82,12 @@ def out_of_bounds(
     Raises:
         VyreError: The dispatch failed.
     """
+    if not isinstance(program, Program):
+        program = program.program
+    if program.shapes is not None:
+        shaped = shaped_launch(program, given_shapes(program.shapes, arrays), config, arrays)
+        zeros = {name: np.zeros(shape, dtype) for name, shape, dtype in shaped.zeros}
+        arrays, config = {**arrays, **shaped.constants, **zeros}, shaped.config
     plan, launch = instrumented_launch(program, arrays, config)
     checking, results, sites = checking_bounds(plan.program)
     counts = backend.dispatch_arrays(checking, arrays, launch)[results].tolist()
