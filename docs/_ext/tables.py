@@ -63,7 +63,7 @@ def tables() -> dict[str, str]:
         "reasons": table(("code", "is proven", "not for", "but for"), rule_rows(REASONS)),
         "passes": table(("pass", "does"), pass_rows()),
         "rewrites": table(("domain", "this", "becomes", "where", "for"), rewrite_rows()),
-        "environment": table(("variable", "values", "says", "without it"), environment_rows()),
+        "environment": table(("variable", "values", "effect", "default"), environment_rows()),
         "elementary": table(elementary.HEAD, elementary.elementary_rows()),
         "kernel_names": table(("elsewhere", "here"), kernel_name_rows()),
         "surface": table(surface.HEAD, surface.surface_rows()),
