@@ -65,7 +65,7 @@ def tables() -> dict[str, str]:
         "rewrites": table(("domain", "this", "becomes", "where", "for"), rewrite_rows()),
         "environment": table(("variable", "values", "effect", "default"), environment_rows()),
         "elementary": table(elementary.HEAD, elementary.elementary_rows()),
-        "kernel_names": table(("elsewhere", "here"), kernel_name_rows()),
+        "kernel_names": table(("name elsewhere", "in vyre"), kernel_name_rows()),
         "surface": table(surface.HEAD, surface.surface_rows()),
         "port": table(surface.CONTRACT_HEAD, surface.contract_rows("DevicePort", "vyre_driver.engine.port")),
         "contract": table(surface.CONTRACT_HEAD, surface.contract_rows("VyreBackend", "vyre_driver.backend.contract")),
