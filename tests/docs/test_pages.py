@@ -81,6 +81,16 @@ def test_every_table_has_a_header():
             assert re.search(r"\n *\|[ :|-]+\|\n", table), f"{page.name}: {table.splitlines()[0]}"
 
 
+def test_every_row_of_a_table_has_as_many_cells_as_its_header():
+    """A `|` in code ends a cell too, unless it is escaped."""
+    code = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
+    for page in PAGES:
+        for table in re.findall(r"(?:^ *\|.*\n)+", code.sub("", page.read_text("utf-8")), re.MULTILINE):
+            cells = {row: len(re.findall(r"(?<!\\)\|", row)) for row in table.splitlines()}
+            wrong = [row for row, count in cells.items() if count != next(iter(cells.values()))]
+            assert wrong == [], page.name
+
+
 def test_no_header_of_a_table_is_empty():
     """Screen readers name a cell by its column."""
     empty = re.compile(r"^\|(?:[^\n]*\|)? *\|(?:[^\n]*\|)?\n\|[-|: ]+\|$", re.MULTILINE)
