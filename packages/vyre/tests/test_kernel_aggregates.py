@@ -166,7 +166,7 @@ def test_refused() -> None:
         "Fix: return a value in every branch, or behind the `if`"
     )
     assert compile_(other_kind) == (
-        "'v' is a variable that is made of other parts\n            v = x[2]\n            ^\nFix: use another name"
+        "'v' is a variable with other parts\n            v = x[2]\n            ^\nFix: use another name"
     )
     assert compile_(sizes) == (
         "got vectors of 2 and 3 components\n"

@@ -124,7 +124,7 @@ def test_a_function_that_a_decorator_made_is_refused_with_a_hint(maker, tmp_path
 
 def test_a_wrapper_that_is_passed_is_refused(tmp_path):
     error = refusal(tmp_path, BODY.format(name="half", self="") + "made = vy.kernel(wrapped(half))")
-    assert error.message == "'half' is in a wrapper, and a kernel is compiled from the source of the function itself"
+    assert error.message == "'half' is wrapped, and a kernel is compiled from the source of the function itself"
     assert error.fix == "pass the function itself"
     assert module_of(tmp_path, BODY.format(name="half", self="") + "made = vy.kernel(half)")["made"](X).tolist() == [
         2,
@@ -158,7 +158,7 @@ result = half(np.float32([1, 2])).tolist()
 """
 OF_FUNCTIONS = [
     ("@vy.func @wrapped", "the decorator 'wrapped' wraps 'doubled'", "leave it out"),
-    ("@wrapped @vy.func", "'doubled' is in a wrapper, of which", "leave out the decorator above that of 'doubled'"),
+    ("@wrapped @vy.func", "'doubled' is wrapped, and a kernel", "leave out the decorator above that of 'doubled'"),
     ("@functools.cache @vy.func", "the decorator 'functools.cache' finds", ONCE),
     ("@wrapped", "doubled(…) is a function of Python", "decorate doubled with @vy.func"),
     ("@wrapped @vy.kernel", "the parameter 'x' has no annotation", "write its type, such as vy.f32 or vy.Array[v"),

@@ -105,7 +105,7 @@ def division_of_sums(x: vy.Array[vy.u32, "n"]) -> vy.Array[vy.u32, "n"]:
 
 
 @case("""
-30: only a `for` statement counts to what is known when the program runs
+30: only a `for` statement can count to a number that is known only when the program runs
     return sum(x[k] for k in range(x.size))
                              ^^^^^^^^^^^^^
 Fix: write a loop, as in total = vy.f32(0), and in the next lines for k in range(x.size): total += x[k]
@@ -202,7 +202,7 @@ def unsigned_sentinel(parent: vy.Array[vy.u32, "n"]) -> vy.Array[vy.u32, "n"]:
 
 
 @case("""
-9: an element of an object of Python is changed
+9: an element of a Python object is changed
         found[0] = x[1]
         ^^^^^^^^
 Fix: use a private array, as in vy.private(vy.f32, 3)
@@ -221,7 +221,7 @@ def append(found, x):
 
 
 @case("""
-5: found.append(…) changes an object of Python, whatever the condition of the program is
+5: found.append(…) changes a Python object, whatever the condition of the program is
     found.append(x)
     ^^^^^^^^^^^^^^^
 Fix: assign a new one, as in found = [*found, x]
@@ -369,7 +369,7 @@ def counter_of_a_loop(x: vy.Array[vy.u32, "n"]) -> vy.Array[vy.u32, "n"]:
 
 
 @case("""
-5: 'y' is of f32 and u32 in the branches of this `if`
+5: 'y' has the types f32 and u32 in the branches of this `if`
     if i > 3:
     ^^^^^^^^^
 Fix: convert them to one type
@@ -589,7 +589,7 @@ def statement_of_python(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
 
 
 @case("""
-21: an atomic in an operand that is evaluated under a condition acts always
+21: an atomic in an operand that is evaluated under a condition always takes effect
     if c[0] > 1 and c.atomic_add(0, 1) == 2:
                     ^^^^^^^^^^^^^^^^^^
 Fix: write an `if` statement
@@ -606,7 +606,7 @@ def kept(array, i, value):
 
 
 @case("""
-5: a store in an operand that is evaluated under a condition acts always
+5: a store in an operand that is evaluated under a condition always takes effect
     array[i] = value
     ^^^^^^^^
 Fix: write an `if` statement
@@ -623,7 +623,7 @@ def kept_in_memory_of_its_own(value):
 
 
 @case("""
-5: a store in an operand that is evaluated under a condition acts always
+5: a store in an operand that is evaluated under a condition always takes effect
     array[i] = value
     ^^^^^^^^
 Fix: write an `if` statement
@@ -633,7 +633,7 @@ def store_under_a_condition_in_a_condition(x: vy.Array[vy.i32, "n"]) -> vy.Array
 
 
 @case("""
-28: an atomic in an operand that is evaluated under a condition acts always
+28: an atomic in an operand that is evaluated under a condition always takes effect
     if 0 < x[vy.index()] < seen.atomic_add(0, 1):
                            ^^^^^^^^^^^^^^^^^^^^^
 Fix: write an `if` statement
@@ -644,7 +644,7 @@ def effect_in_a_chained_comparison(x: vy.Array[vy.i32, "n"], seen: vy.InOut[vy.i
 
 
 @case("""
-12: an atomic in a generator expression, of which Python computes what is taken, acts always
+12: an atomic in a generator expression, which Python evaluates only as far as needed, always takes effect
     if any(seen.atomic_add(k, 1) > 4 for k in (0, 1)):
            ^^^^^^^^^^^^^^^^^^^^^
 Fix: write a list, [seen.atomic_add(k, 1) > 4 for k in (0, 1)]
@@ -667,7 +667,7 @@ def named_under_a_condition(seen: vy.InOut[vy.i32, "n"]):
 
 
 @case("""
-38: an atomic in the message of an assertion acts always
+38: an atomic in the message of an assertion always takes effect
     assert seen[0] > 3, "first".join(seen.atomic_add(0, 1))
                                      ^^^^^^^^^^^^^^^^^^^^^
 Fix: do it in a statement before
@@ -677,7 +677,7 @@ def effect_in_a_message(seen: vy.InOut[vy.i32, "n"]):
 
 
 @case("""
-9: found.append(…) changes an object of Python, whatever the condition of the program is
+9: found.append(…) changes a Python object, whatever the condition of the program is
         found.append(3)
         ^^^^^^^^^^^^^^^
 Fix: assign a new one, as in found = [*found, x]
@@ -690,7 +690,7 @@ def list_under_a_condition(seen: vy.InOut[vy.i32, "n"]):
 
 
 @case("""
-9: found.update(…) changes an object of Python, whatever the condition of the program is
+9: found.update(…) changes a Python object, whatever the condition of the program is
         found.update(b=3)
         ^^^^^^^^^^^^^^^^^
 Fix: assign a new one, as in found = {**found, key: x}
@@ -997,7 +997,7 @@ MANY = np.ones(5000, np.float32)
 14: loops and comprehensions are unrolled to more than 4096 iterations in this kernel
     for w in MANY:
              ^^^^
-Fix: count with `for k in range(n)`, a loop of the program, and index a NumPy array by k for what is known before
+Fix: count with `for k in range(n)`, a loop of the program, and index a NumPy array by k for known numbers
 """)
 def loop_over_many_elements(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
     total = vy.f32(0)
@@ -1010,7 +1010,7 @@ def loop_over_many_elements(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
 19: loops and comprehensions are unrolled to more than 4096 iterations in this kernel
         for _k in itertools.count():
                   ^^^^^^^^^^^^^^^^^
-Fix: count with `for k in range(n)`, a loop of the program, and index a NumPy array by k for what is known before
+Fix: count with `for k in range(n)`, a loop of the program, and index a NumPy array by k for known numbers
 """)
 def loops_without_end(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
     total = vy.f32(0)
@@ -1032,7 +1032,7 @@ def first_beyond(v: vy.f32) -> vy.f32:
 14: loops and comprehensions are unrolled to more than 4096 iterations in this kernel
     for k in itertools.count():
              ^^^^^^^^^^^^^^^^^
-Fix: count with `for k in range(n)`, a loop of the program, and index a NumPy array by k for what is known before
+Fix: count with `for k in range(n)`, a loop of the program, and index a NumPy array by k for known numbers
 """)
 def returning_loop_without_end(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
     return first_beyond(x[vy.index()])
@@ -1042,7 +1042,7 @@ def returning_loop_without_end(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"
 30: loops and comprehensions are unrolled to more than 4096 iterations in this kernel
     return sum(x[k] for k in range(10**9))
                              ^^^^^^^^^^^^
-Fix: count with `for k in range(n)`, a loop of the program, and index a NumPy array by k for what is known before
+Fix: count with `for k in range(n)`, a loop of the program, and index a NumPy array by k for known numbers
 """)
 def sum_of_many_values(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
     return sum(x[k] for k in range(10**9))
@@ -1128,7 +1128,7 @@ HELD, SEEN, SETTINGS = Plain(), [], {"scale": 1}
 
 
 @case("""
-5: 'HELD' is an object of Python from outside of the kernel, and is changed
+5: 'HELD' is a Python object from outside of the kernel, and is changed
     HELD.value = x[0]
     ^^^^^^^^^^
 Fix: return the value, or store it in an array
@@ -1139,7 +1139,7 @@ def attribute_of_an_outer_object(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "
 
 
 @case("""
-5: an object of Python from outside of the kernel would hold a value of the program
+5: a Python object from outside of the kernel would hold a value of the program
     SEEN.append(x[vy.index()])
     ^^^^^^^^^^^^^^^^^^^^^^^^^^
 Fix: make it in the kernel, as in found = []; what a launch computes is stored in an array
@@ -1150,7 +1150,7 @@ def outer_list(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
 
 
 @case("""
-5: an element of an object of Python is changed
+5: an element of a Python object is changed
     SETTINGS["scale"] = 2
     ^^^^^^^^^^^^^^^^^
 Fix: use a private array, as in vy.private(vy.f32, 3)
@@ -1316,7 +1316,7 @@ def test_only_numbers_have_defaults_and_no_kernel_has_parameters_of_variable_num
         def array(x: vy.Array[vy.f32, "n"] = 1):
             pass
 
-    with pytest.raises(vy.KernelError, match=r"(?s)no parameter of variable number, got 'rest'\n.*Fix: name each$"):
+    with pytest.raises(vy.KernelError, match=r"(?s)variable number of parameters, got 'rest'\n.*Fix: name each$"):
 
         @vy.kernel
         def variable(*rest: vy.f32):
@@ -1352,9 +1352,9 @@ CALLS = [
     ((PAIRS.astype(int), ONES, PAIRS), {}, ("argument 'a': got one of int64, expected a number of f32. "
      "Fix: pass a number, or one element of the array")),
     ((1, ONES), {}, "y: got none, expected a value for each input. Fix: pass 'y'"),
-    ((1, ONES, PAIRS), {"z": 1}, ("z: got a name that the kernel has no parameter of, expected one of a, x, y. "
+    ((1, ONES, PAIRS), {"z": 1}, ("z: got an unknown name, expected one of a, x, y. "
      "Fix: pass the parameters of the kernel")),
-    ((1, ONES, PAIRS), {"backend": "cpu"}, ("backend: got a name that the kernel has no parameter of, expected one of "
+    ((1, ONES, PAIRS), {"backend": "cpu"}, ("backend: got an unknown name, expected one of "
      "a, x, y. Fix: name it before the call: product.on(…)(…)")),
     ((1, ONES, PAIRS), {"x": 1}, "x: got two, expected one value. Fix: pass it once"),
     ((1, ONES, PAIRS, 4), {}, "arguments: got 4, expected at most 3 inputs, or all 3 parameters. Fix: pass a, x, y"),

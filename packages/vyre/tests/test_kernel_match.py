@@ -105,5 +105,5 @@ def test_other_patterns_are_refused(pattern: str, tmp_path, monkeypatch) -> None
     (tmp_path / "patterns.py").write_text("\n".join(lines), "utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     module = importlib.import_module("patterns")
-    with pytest.raises(vy.KernelError, match=r"takes it apart\n +case .*\n +\^+\nFix: match numbers"):
+    with pytest.raises(vy.KernelError, match=r"destructures the subject\n +case .*\n +\^+\nFix: match numbers"):
         module.kernel.program

@@ -753,7 +753,9 @@ ACT_ALWAYS = [
 
 @pytest.mark.parametrize("kernel", ACT_ALWAYS)
 def test_a_store_that_python_would_make_under_a_condition_is_refused(kernel) -> None:
-    with pytest.raises(vy.KernelError, match="a store in an operand that is evaluated under a condition acts always"):
+    with pytest.raises(
+        vy.KernelError, match="a store in an operand that is evaluated under a condition always takes effect"
+    ):
         kernel.program
 
 

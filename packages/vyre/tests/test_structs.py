@@ -409,8 +409,8 @@ def test_kernels_that_mean_nothing() -> None:
     refused(missing, r"'Particle' has no field 'masse'[\s\S]*Fix: use one of place, speed, mass, energy")
     refused(read_only, r"'p' is an input, which cannot be written[\s\S]*Fix: annotate 'p' with")
     refused(shared, r"'s.count' shares its memory[\s\S]*Fix: give all fields one type")
-    refused(unnamed, r"an element of 'p' is no number[\s\S]*Fix: name a number of it")
-    refused(component, r"component of a vector is a number that is known before")
+    refused(unnamed, r"an element of 'p' is not a number[\s\S]*Fix: name a number of it")
+    refused(component, r"index of a component must be a number that is known at compile time")
     refused(short, r"got a vector, expected 3 components of f32[\s\S]*Fix: pass vy.vec")
     with pytest.raises(vy.KernelError, match=r"a Particle is a parameter[\s\S]*Fix: pass an array of one element"):
 

@@ -88,7 +88,7 @@ VECTORS = (Vec2, Vec3, Vec4)
 
 
 class Struct:
-    """A base that tells type checkers that arrays of a structure have elements. It changes nothing else."""
+    """A base class that tells type checkers that arrays of a structure have elements. It has no other effect."""
 
 
 _NO_METHODS = (staticmethod, classmethod, property, functools.cached_property, functools.singledispatchmethod)
@@ -324,20 +324,19 @@ def struct(cls: np.dtype[np.void]) -> Any: ...
 @overload
 def struct(cls: C) -> C: ...
 @dataclass_transform()
-def struct(cls: Any = None, /, **options: object) -> Any:
-    """Make a structure for kernels of a class: its annotations are the fields, its functions are inlined as methods.
+def struct(cls: Any) -> Any:
+    """Make a structure for kernels from a class: its annotations are the fields, its functions are inlined as methods.
 
     Args:
-        cls: A class with fields such as ``x: vy.f32``, of vectors or of other structures; or a structured type of
-            NumPy, whose layout the structure keeps.
-        **options: Refused: there are none.
+        cls: A class with fields such as ``x: vy.f32``, which may be vectors or other structures; or a structured NumPy
+            type, whose layout the structure keeps.
 
     Returns:
-        What kernels call with the fields, in order or by name, and what annotates arrays: ``vy.Array[Particle, "n"]``.
-        Its `dtype` is the type of such arrays in NumPy.
+        The structure. Kernels call it with the fields, in order or by name, and it annotates arrays:
+        ``vy.Array[Particle, "n"]``. Its `dtype` is the NumPy type of such arrays.
 
     Raises:
-        BuildError: The class has no fields, or one whose annotation is no type.
+        BuildError: The class has no fields, or a field whose annotation is not a type.
     """
     refuse_options("struct", options)
     if cls is None:

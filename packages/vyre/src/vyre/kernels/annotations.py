@@ -21,7 +21,7 @@ from vyre_foundation.ir.shapes import Axis
 
 
 class Out:
-    """Annotates a parameter of a kernel that is a result: ``out: vy.Out[vy.u8, "h", "w"]``. It is zero at first."""
+    """Annotates a parameter of a kernel that is a result: ``out: vy.Out[vy.u8, "h", "w"]``. It is initially zero."""
 
     __class_getitem__: ClassVar[Any] = classmethod(GenericAlias)
 
@@ -127,7 +127,7 @@ def signature_of(source: FunctionSource) -> KernelSignature:
     given, arguments = annotations_of(source), source.tree.args
     for extra in (arguments.vararg, arguments.kwarg):
         if extra is not None:
-            message = f"a kernel has no parameter of variable number, got {extra.arg!r}"
+            message = f"a kernel cannot have a variable number of parameters, got {extra.arg!r}"
             raise source.error(extra, message, f"name each{_above(source)}")
     parameters, defaults = [], inspect.signature(source.function).parameters
     first = next(iter((*arguments.posonlyargs, *arguments.args)), None)

@@ -85,7 +85,7 @@ def _declare(reader: ExpressionReader, node: ast.Call, given: Given, declare: Ca
         reader.refuse(node, "an array is declared in a branch or a loop of the program", fix)
     if not lengths or not all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) and n > 0 for n in lengths):
         fix = f"write {ast.unparse(node.func)}({ast.unparse(node.args[0])}, 8)"
-        reader.refuse(node, "the lengths of the axes are positive integers, known before", fix)
+        reader.refuse(node, "the lengths of the axes must be positive integers that are known at compile time", fix)
     stem = reader.assigned or "local"
     unit, shape = dtype, tuple(map(int, lengths))
     element: StructType | VectorType | None = None
@@ -229,7 +229,7 @@ def _print(reader: ExpressionReader, node: ast.Call, given: Given) -> object:
 def _range(reader: ExpressionReader, node: ast.Call, given: Given) -> object:
     counting = ast.unparse(node)
     fix = f"write a loop, as in total = vy.f32(0), and in the next lines for k in {counting}: total += x[k]"
-    reader.refuse(node, "only a `for` statement counts to what is known when the program runs", fix)
+    reader.refuse(node, "only a `for` statement can count to a number that is known only when the program runs", fix)
 
 
 def _elements(reader: ExpressionReader, node: ast.Call, given: Any) -> list[Any]:
@@ -281,7 +281,11 @@ def call(reader: ExpressionReader, callee: Any, node: ast.Call) -> object:
         _refuse_kernel(reader, inner, node)
     if isinstance(inner, DeviceFunction):
         fix = f"leave out the decorator above that of {inner.__name__!r}"
-        reader.refuse(node, f"{ast.unparse(node.func)!r} is in a wrapper, of which a kernel is not compiled", fix)
+        reader.refuse(
+            node,
+            f"{ast.unparse(node.func)!r} is wrapped, and a kernel is compiled from the source of the function itself",
+            fix,
+        )
     positional, named = reader.arguments(node)
     if isinstance(callee, ArrayAtomic):
         return _atomic(reader, callee, node, positional, named)
@@ -297,7 +301,7 @@ def call(reader: ExpressionReader, callee: Any, node: ast.Call) -> object:
     reader.actions += is_change
     if is_change and (is_runtime(positional) or is_runtime(named)) and reader.is_outer(changed):
         fix = "make it in the kernel, as in found = []; what a launch computes is stored in an array"
-        reader.refuse(node, "an object of Python from outside of the kernel would hold a value of the program", fix)
+        reader.refuse(node, "a Python object from outside of the kernel would hold a value of the program", fix)
     if is_change or (not is_runtime(positional) and not is_runtime(named)):
         _require_constant(reader, callee, node)
         return callee(*positional, **named)
@@ -320,10 +324,8 @@ def call(reader: ExpressionReader, callee: Any, node: ast.Call) -> object:
         fix = f"write a loop over its elements; outside of a kernel, vy.{name} computes with whole arrays"
         reader.refuse(node, f"{ast.unparse(node.func)}(…) computes with a whole array", fix)
     same = FUNCTIONS.get(name, name if hasattr(ops, name) or hasattr(vyre_math, name) else None)
-    fix = f"write vy.{same}" if same else "use the functions of vyre, or pass what is known before"
-    if callee in VECTORS:
-        fix = "write vy.vec(…)"
-    elif not same and name in ELEMENTS:
+    fix = f"write vy.{same}" if same else "use the functions of vyre, or pass values that are known at compile time"
+    if not same and name in ELEMENTS:
         fix = f"write {ELEMENTS[name]}".replace("vyre.", "vy.").replace("[i]", "")
     elif callee is divmod:
         fix = "write `//` and `%`"
@@ -356,7 +358,7 @@ def _refuse_change(reader: ExpressionReader, callee: Any, node: ast.Call) -> NoR
     """Refuse a method that changes an object of Python: that happens once, while the kernel is compiled."""
     is_named = isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name)
     of = node.func.value.id if is_named else "found"  # type: ignore[attr-defined]
-    message = f"{ast.unparse(node.func)}(…) changes an object of Python, whatever the condition of the program is"
+    message = f"{ast.unparse(node.func)}(…) changes a Python object, whatever the condition of the program is"
     kinds: Mapping[type, str] = {dict: f"{{**{of}, key: x}}", set: f"{{*{of}, x}}"}
     new = kinds.get(type(callee.__self__), f"[*{of}, x]")
     reader.refuse(node, message, f"assign a new one, as in {of} = {new}")

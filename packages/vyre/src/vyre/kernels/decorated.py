@@ -63,7 +63,7 @@ def plain_source_of(given: object, *, fix: str) -> FunctionSource:
     below = next((at for at, found in enumerate(named, 1) if _is_of_vyre(found)), 0)
     name = source.tree.name
     if below == len(nodes):
-        message = f"{name!r} is in a wrapper, and a kernel is compiled from the source of the function itself"
+        message = f"{name!r} is wrapped, and a kernel is compiled from the source of the function itself"
         raise source.error(source.tree, message, "pass the function itself")
     node, found = nodes[below], named[below]
     if found is staticmethod:

@@ -35,19 +35,19 @@ class DeviceFunction:
         )
 
 
-def func(function: Callable[..., Any] | None = None, /, **options: object) -> Any:
-    """Make a function that kernels call: its body is read in the place of each call.
+def func(function: Callable[..., Any]) -> Any:
+    """Make a function that kernels call; each call is inlined.
 
     Args:
         function: Made by ``def``. Parameters may have types, which their arguments are checked against.
         **options: Refused: there are none.
 
     Returns:
-        The function, which can be called in kernels alone.
+        The function, which can be called only in kernels.
 
     Raises:
         KernelError: Another decorator wraps it.
-        BuildError: It is no such function, or its source is not there.
+        BuildError: It is not such a function, or its source is not available.
     """
     refuse_options("func", options)
     if function is None:

@@ -74,7 +74,7 @@ class ElementReader(NodeReader):
             number_ = self.eval(node.slice)
             if type(number_) is not int or not -type_.size <= number_ < type_.size:
                 fix = f"write a number in 0 … {type_.size - 1}"
-                self.refuse(node, "the component of a vector is a number that is known before", fix)
+                self.refuse(node, "the index of a component must be a number that is known at compile time", fix)
             number_ %= type_.size
         elif node.attr in letters and len(node.attr) == 1:
             number_ = letters.index(node.attr)
@@ -304,7 +304,7 @@ class ElementReader(NodeReader):
             if name.startswith("atomic_") and hasattr(x.array, name):
                 if x.element is not None:
                     fix = f"name a number of it, as in {x.place}.field.{name}(…)"
-                    self.refuse(node, f"an element of {x.place!r} is no number, so it has no atomics", fix)
+                    self.refuse(node, f"an element of {x.place!r} is not a number, so it has no atomics", fix)
                 return ArrayAtomic(x, name)
             fix = "use shape, ndim, size, dtype or an atomic"
             if name.startswith("atomic"):

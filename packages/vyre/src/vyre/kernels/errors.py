@@ -6,7 +6,7 @@ from vyre_foundation.errors import BuildError
 
 
 class KernelError(BuildError):
-    """A kernel means no program. The error shows the line of the user's source, with a caret below what is meant.
+    """A kernel cannot be compiled to a program. The error shows the source line and marks the place.
 
     `where` is ``file:line:column``; the fields `line` and `caret` are the line of the source and its marking.
     """

@@ -25,7 +25,7 @@ class ExpressionReader(OperatorReader, ElementReader, ABC):
         return self._comprehension(node.generators, lambda: self.eval(node.elt))
 
     def _GeneratorExp(self, node: ast.GeneratorExp) -> list[object]:
-        place = "a generator expression, of which Python computes what is taken,"
+        place = "a generator expression, which Python evaluates only as far as needed,"
         with self.under_condition(place, f"write a list, [{ast.unparse(node)[1:-1]}]"):
             return self._comprehension(node.generators, lambda: self.eval(node.elt))
 

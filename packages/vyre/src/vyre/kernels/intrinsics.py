@@ -11,7 +11,7 @@ from vyre_foundation.errors import BuildError
 
 
 def index() -> Any:
-    """Give the place of this invocation in the shape of the launch: one value of u32 for each axis.
+    """Return the position of this invocation in the shape of the launch: one value of u32 for each axis.
 
     Returns:
         A value for a shape of one axis; for more axes a tuple, in the order of NumPy's shapes.
@@ -20,7 +20,7 @@ def index() -> Any:
 
 
 def global_id(axis: int = 0) -> Any:
-    """Give the number of this invocation in the launch, as `ProgramBuilder.global_id` does.
+    """Return the number of this invocation in the launch, as `ProgramBuilder.global_id` does.
 
     Args:
         axis: 0, 1 or 2 for x, y or z; x is the last axis of an array.
@@ -32,7 +32,7 @@ def global_id(axis: int = 0) -> Any:
 
 
 def local_id(axis: int = 0) -> Any:
-    """Give the number of this invocation in its workgroup.
+    """Return the number of this invocation in its workgroup.
 
     Args:
         axis: 0, 1 or 2 for x, y or z; x is the last axis of an array.
@@ -44,7 +44,7 @@ def local_id(axis: int = 0) -> Any:
 
 
 def workgroup_id(axis: int = 0) -> Any:
-    """Give the number of this workgroup in the grid.
+    """Return the number of this workgroup in the grid.
 
     Args:
         axis: 0, 1 or 2 for x, y or z; x is the last axis of an array.
@@ -56,7 +56,7 @@ def workgroup_id(axis: int = 0) -> Any:
 
 
 def num_workgroups(axis: int = 0) -> Any:
-    """Give the number of workgroups in the grid.
+    """Return the number of workgroups in the grid.
 
     Args:
         axis: 0, 1 or 2 for x, y or z; x is the last axis of an array.
@@ -68,7 +68,7 @@ def num_workgroups(axis: int = 0) -> Any:
 
 
 def subgroup_lane() -> Any:
-    """Give the number of this invocation in its subgroup.
+    """Return the number of this invocation in its subgroup.
 
     Returns:
         A value of u32. The kernel must state a `subgroup_size`.
@@ -91,21 +91,21 @@ def subgroup(op: str, value: object, lane: object = None) -> Any:
 
 
 def barrier() -> None:
-    """Wait for the workgroup; its writes before are visible after. All its invocations reach it, or none does."""
+    """Wait for the workgroup, and see its earlier writes. All of its invocations must reach the barrier, or none."""
     _outside("barrier")
 
 
 def grid_barrier() -> None:
-    """Wait for the whole grid; its writes before are visible after."""
+    """Wait for the whole grid, and see its earlier writes."""
     _outside("grid_barrier")
 
 
 def trap(code: object, tag: str) -> None:
-    """Record a failure and continue: the launch raises `Trapped` and gives no results.
+    """Record a failure and continue; the launch raises `Trapped` and returns no results.
 
     Args:
         code: A value of u32, which the error reports.
-        tag: A text that says what failed.
+        tag: A string that says what failed.
     """
     _outside("trap")
 
@@ -113,12 +113,11 @@ def trap(code: object, tag: str) -> None:
 def bounded(condition: object, iterations: int) -> bool:
     """State the limit of a ``while`` loop: ``while vy.bounded(n > 1, 1000):``.
 
-    Where the condition still holds after that many iterations, the invocation records a failure, and the launch raises
-    `Trapped`.
+    If the condition still holds after that many iterations, the launch raises `Trapped`.
 
     Args:
         condition: The condition of the loop.
-        iterations: The most iterations that it may take, known while the kernel is compiled.
+        iterations: The largest number of iterations, known at compile time.
 
     Returns:
         The condition.
@@ -127,7 +126,7 @@ def bounded(condition: object, iterations: int) -> bool:
 
 
 def private(dtype: object, *shape: int) -> Any:
-    """Declare a small array of each invocation, zero at first.
+    """Declare a small array of each invocation, initially zero.
 
     Args:
         dtype: The type of the elements.
@@ -153,17 +152,17 @@ def workgroup(dtype: object, *shape: int) -> Any:
 
 
 def vec(*components: object) -> Any:
-    """Make a small vector: operators work on each component, and on each and one number.
+    """Make a small vector; operators work component by component, also with a number.
 
     Args:
         *components: Two to four values or numbers. They are the vector's `x`, `y`, `z`, `w`, and its elements. Or a
-            type and how many there are, as in ``vec(vy.f32, 3)``.
+            type and a number of components, as in ``vec(vy.f32, 3)``.
 
     Returns:
         The vector; or the type of such vectors, which annotates arrays, fields and parameters of device functions.
 
     Raises:
-        BuildError: Values are passed outside of a kernel, or a number of components that no vector has.
+        BuildError: Values are passed outside of a kernel, or the number of components is not 2 to 4.
     """
     if len(components) == 2 and isinstance(components[0], DType):
         dtype, size = components
@@ -175,7 +174,7 @@ def dot(v: object, w: object, **options: Any) -> Any:
     """Compute the sum of the products of components, from the first to the last, or that of two arrays.
 
     Args:
-        v: A vector of a kernel; or an array, where it is called outside of kernels.
+        v: A vector in a kernel; an array outside of kernels.
         w: A vector of as many components; or an array of the same type and length.
         **options: For arrays, those of `vyre.algorithms.dot`.
 
@@ -199,7 +198,7 @@ def cross(v: object, w: object) -> Any:
 
 
 def length(v: object) -> Any:
-    """Compute the Euclidean length of a vector: ``sqrt(dot(v, v))``. It overflows where the square does.
+    """Compute the Euclidean length of a vector: ``sqrt(dot(v, v))``. It overflows if the square does.
 
     Args:
         v: A vector of floats.

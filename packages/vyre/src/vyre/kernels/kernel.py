@@ -222,7 +222,7 @@ class KernelLauncher(HostCallable):
         return kernels.record_call(self._compiled, ranges[0].recorder, given, targets, self._config, self._invocations)
 
     def _on_device(self, launch: PreparedCall, inputs: dict[str, Any], targets: Mapping[str, Any]) -> object:
-        """A launch with arrays of a device: on their backend, if the caller has not chosen another one."""
+        """A launch with device arrays: on their backend, if the caller has not chosen another one."""
         held = backend_of((*inputs.values(), *targets.values()))
         backend = self._backend if self._is_chosen or held is None else held
         inputs.update(launch.shaped.constants)
@@ -274,7 +274,7 @@ class KernelLauncher(HostCallable):
                     fix = (
                         "annotate a parameter with vy.Out, which takes the memory of a result; what is returned is new"
                     )
-                raise InvalidLaunch(name, needed=needed, got="a name that the kernel has no parameter of", fix=fix)
+                raise InvalidLaunch(name, needed=needed, got="an unknown name", fix=fix)
             if name in found:
                 raise InvalidLaunch(name, needed="one value", got="two", fix="pass it once")
             found[name] = value
@@ -332,7 +332,7 @@ def _is_result(type_: ArrayType | ScalarType) -> bool:
 
 
 class KernelFunction(HostCallable):
-    """A function of Python that runs on every backend. Made by `kernel`.
+    """A Python function that runs on every backend. Made by `kernel`.
 
     It is compiled at the first call, or when its program is asked for, once; it may be called from several threads.
     """
@@ -371,8 +371,8 @@ class KernelFunction(HostCallable):
         """Launch the kernel over arrays.
 
         Args:
-            *arrays: The inputs in the order of the parameters: NumPy arrays or arrays of a device, of the annotated
-                types and shapes, and numbers.
+            *arrays: The inputs in the order of the parameters: NumPy arrays or device arrays, of the annotated types
+                and shapes, and numbers.
             **named: Inputs by name, and arrays that receive results.
 
         Returns:
@@ -478,7 +478,7 @@ class KernelFunction(HostCallable):
             invocations: The least number of invocations on x, (x, y) or (x, y, z), instead of the shape of the launch.
 
         Returns:
-            What is called as the kernel is.
+            A callable with the parameters of the kernel.
 
         Raises:
             UnknownBackend: No installed package registers the id.
@@ -497,7 +497,7 @@ class KernelFunction(HostCallable):
         return KernelLauncher(self.compiled, chosen, DEFAULT_CONFIG if config is None else config, invocations)
 
     def source(self, backend: str | VyreBackend | None = None) -> str:
-        """Give the source that a backend compiles for the kernel.
+        """Return the source that a backend compiles for the kernel.
 
         Args:
             backend: As for `vyre.backend_for`; without one, that of the decorator.
@@ -511,7 +511,7 @@ class KernelFunction(HostCallable):
         return _source(self.program, backend_for(self._backend if backend is None else backend))
 
     def profile(self, *arrays: Any, **named: Any) -> DispatchProfile:
-        """Launch the kernel many times over arrays, and say what it takes beside what the device can do.
+        """Launch the kernel many times over arrays, and compare it with the limits of the device.
 
         Args:
             *arrays: The inputs of a launch.
@@ -527,7 +527,7 @@ class KernelFunction(HostCallable):
         return chosen.on()
 
     def explain(self, *arrays: Any, **named: Any) -> DispatchExplanation:
-        """Describe the kernel: its program and what is proven of it, and for arrays every verdict about their launch.
+        """Describe the kernel: its program and facts; with arrays, also every decision about their launch.
 
         Args:
             *arrays: The inputs of a launch, or none.
@@ -593,22 +593,21 @@ def kernel(
     backend: str | VyreBackend | None = None,
     **others: object,
 ) -> KernelFunction | Callable[[Callable[..., Any]], KernelFunction]:
-    """Make a kernel of a function: its body says what one invocation does (docs/kernels.md).
+    """Make a kernel from a function, whose body says what one invocation does (docs/kernels.md).
 
     Args:
         function: Made by ``def``. Its annotations say the types and shapes of arrays and numbers.
         workgroup_size: Invocations per workgroup on (x, y, z), where x is the last axis of an array.
         subgroup_size: A power of two in 1 … 64 that divides them, for kernels with collectives.
         shape: The shape of the launch: names of shape variables, or numbers. By default that of the first result.
-        backend: As for `vyre.backend_for`; where calls run.
-        **others: Refused, with what there is instead.
+        backend: The backend on which calls run, as for `vyre.backend_for`.
 
     Returns:
         The kernel.
 
     Raises:
-        KernelError: An annotation is missing, or no type of a kernel; or another decorator wraps the function.
-        BuildError: It is no such function, or its source is not there; or there is no such option.
+        KernelError: An annotation is missing or is not a type of a kernel, or another decorator wraps the function.
+        BuildError: It is not such a function, or its source is not available.
     """
     refuse_options("kernel", others, ("workgroup_size", "subgroup_size", "shape", "backend"))
 

@@ -169,7 +169,11 @@ class OperatorReader(NodeReader):
         if isinstance(x, Value) and x.dtype.is_integer:
             if type(y) is not int or not 0 <= y <= MAX_POWER:
                 fix = "write the product as a loop"
-                self.refuse(node, f"the exponent of an integer is a number in 0 … {MAX_POWER}, known before", fix)
+                self.refuse(
+                    node,
+                    f"the exponent of an integer must be a number in 0 … {MAX_POWER} that is known at compile time",
+                    fix,
+                )
             result = constant(x.dtype, 1)
             for _ in range(y):
                 result = x if isinstance(result.expr, Literal) else result * x
@@ -183,7 +187,7 @@ class OperatorReader(NodeReader):
         x = self.eval(node.operand)
         compute = _UNARY[type(node.op)]
         if isinstance(node.op, ast.Invert) and isinstance(x, Value) and x.dtype.is_float:
-            fix = "write `not` for a truth, or -x; bits of a float are those of x.bitcast(vy.u32)"
+            fix = "write `not` for a truth value, or -x; x.bitcast(vy.u32) has the bits of a float"
             self.refuse(node, f"`~` inverts the bits of integers, and got a value of {x.dtype}", fix)
         if isinstance(x, Vector):
             return Vector(compute(part) for part in x)

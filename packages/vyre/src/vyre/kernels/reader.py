@@ -165,9 +165,7 @@ class NodeReader:
         if isinstance(x, KernelArray):
             self.refuse(node, f"the truth of the array {x.place!r} is not one value", "test an element, as in x[i] > 0")
         if isinstance(x, (Vector, StructValue, ElementPart)):
-            self.refuse(
-                node, f"the truth of {kind_of(x)} is not one value", "test a part of it; a comparison is a truth"
-            )
+            self.refuse(node, f"the truth of {kind_of(x)} is not one value", "test a part of it, or write a comparison")
         if inspect.isroutine(x) or isinstance(x, (DeviceFunction, HostCallable)):
             fix = f"call it, as in {_written(node)}(…), or test whether it is None"
             self.refuse(node, "a function is tested, which is always true", fix)
@@ -231,7 +229,7 @@ class NodeReader:
         """Refuse what acts in an expression that Python would evaluate only under a condition."""
         if self.conditions:
             condition = self.conditions[-1]
-            self.refuse(node, f"{what} in {condition.place} acts always", condition.fix)
+            self.refuse(node, f"{what} in {condition.place} always takes effect", condition.fix)
 
     @property
     def is_conditional(self) -> bool:
@@ -314,9 +312,11 @@ class NodeReader:
         dtypes = {x.dtype for x in values if isinstance(x, (Value, Mutable))}
         if len(dtypes) > 1:
             got = " and ".join(sorted(dtype.name for dtype in dtypes))
-            self.refuse(branches, f"{name} is of {got} in the branches of this `if`", "convert them to one type")
+            self.refuse(
+                branches, f"{name} has the types {got} in the branches of this `if`", "convert them to one type"
+            )
         if not all(isinstance(x, (Value, Mutable, NumberChoice)) or number(x) is not None for x in values):
-            message = f"the branches of the `if` at line {line} give {name} values that are no numbers"
+            message = f"the branches of the `if` at line {line} give {name} values that are not numbers"
             self.refuse(node, message, "give it numbers and values of the program")
         plain = [number(x) for x in values if not isinstance(x, NumberChoice)]
         if not dtypes and plain and all(isinstance(x, bool) for x in plain):
@@ -372,8 +372,7 @@ class NodeReader:
         self.iterations += 1
         if self.iterations > MAX_ITERATIONS:
             fix = (
-                "count with `for k in range(n)`, a loop of the program,"
-                " and index a NumPy array by k for what is known before"
+                "count with `for k in range(n)`, a loop of the program, and index a NumPy array by k for known numbers"
             )
             message = f"loops and comprehensions are unrolled to more than {MAX_ITERATIONS} iterations in this kernel"
             self.refuse(node, message, fix)
@@ -429,7 +428,7 @@ class NodeReader:
         elif isinstance(variable, Variables):
             structure, leaves = disassemble(x)
             if structure != variable.structure:
-                self.refuse(node, f"{name!r} is a variable that is made of other parts", "use another name")
+                self.refuse(node, f"{name!r} is a variable with other parts", "use another name")
             pairs = list(zip(variable.parts, leaves, strict=True))
             for part, value in [(part, self.value(leaf, part.dtype, node)) for part, leaf in pairs]:
                 part.set(value)

@@ -27,7 +27,7 @@ def record_call(
     Args:
         kernel: The kernel.
         graph: Where it is recorded.
-        inputs: What is passed for its inputs by name: ranges of the graph, arrays of the host and numbers.
+        inputs: What is passed for its inputs by name: ranges of the graph, NumPy arrays and numbers.
         targets: The ranges that receive results, by name.
         config: The options of the dispatch.
         invocations: As for `GraphRecorder.dispatch`.

@@ -141,7 +141,7 @@ class KernelReader(ExpressionReader):
         self.assigned = ""
         if annotation in (bool, int, float) and is_runtime(x):
             fix = "write its type, such as vy.u32"
-            self.refuse(node.annotation, f"Python's {annotation.__name__} is no type of the program", fix)
+            self.refuse(node.annotation, f"Python's {annotation.__name__} is not a type of the program", fix)
         if isinstance(annotation, DType):
             x = self.value(x, annotation, node.value)
         self.assign(node.target, x)
@@ -182,7 +182,7 @@ class KernelReader(ExpressionReader):
             self.refuse(target, "a field of something without a name is changed", "assign to the field of a name")
         if root.id not in self.frame.names and root.id in self.frame.outer:
             fix = "return the value, or store it in an array"
-            self.refuse(target, f"{root.id!r} is an object of Python from outside of the kernel, and is changed", fix)
+            self.refuse(target, f"{root.id!r} is a Python object from outside of the kernel, and is changed", fix)
         variables = self.frame.names.get(root.id)
         if variables is not None and variables is self.frame.passed.get(root.id):
             name = self.frame.source.tree.name
@@ -265,7 +265,7 @@ class KernelReader(ExpressionReader):
                 fix = (
                     f"assign to the component, as in {ast.unparse(target.value)}.{COMPONENTS[at % len(container)]} = …"
                 )
-            self.refuse(target, "an element of an object of Python is changed", fix)
+            self.refuse(target, "an element of a Python object is changed", fix)
         return at
 
     def _unpack(self, target: ast.Tuple | ast.List, x: Any) -> None:
@@ -326,7 +326,11 @@ class KernelReader(ExpressionReader):
             with self.under_condition("the message of an assertion", "do it in a statement before"):
                 tag = self.eval(node.msg)
         if not isinstance(tag, str):
-            self.refuse(node.msg or node, "the message of an assertion is no text", "write a text that is known before")
+            self.refuse(
+                node.msg or node,
+                "the message of an assertion is not a string",
+                "write a string that is known at compile time",
+            )
         if condition is False:
             self.refuse(node, f"an assertion fails while the kernel is compiled: {tag}", "correct what it tests")
         self.effect(node, "an assertion")
@@ -391,7 +395,7 @@ class KernelReader(ExpressionReader):
     def _Match(self, node: ast.Match, *, is_tail: bool) -> NoReturn:
         """Refuse the pattern because of which the statement was not written as branches."""
         fix = "match numbers, names with a point, `|` of these and `_`; else write `if` and `elif`"
-        self.refuse(other_pattern(node) or node, "got a pattern that names the subject or takes it apart", fix)
+        self.refuse(other_pattern(node) or node, "got a pattern that binds or destructures the subject", fix)
 
     # ── branches ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -538,7 +542,7 @@ class KernelReader(ExpressionReader):
             return None
         given, named = self.arguments(node)
         if named or not 1 <= len(given) <= 3:
-            self.refuse(node, "range takes a stop, a start and a stop, or both and a step", "write range(start, stop)")
+            self.refuse(node, "range takes stop, start and stop, or start, stop and step", "write range(start, stop)")
         start, stop, step = given if len(given) == 3 else (*given, 1) if len(given) == 2 else (0, *given, 1)
         if all(type(x) is int for x in (start, stop, step)) and step and (start < 0 or step < 0):
             count = len(range(start, stop, step))
@@ -549,7 +553,7 @@ class KernelReader(ExpressionReader):
             return range(start, stop, step)
         if is_runtime(step) or type(step) is not int or step == 0:
             fix = "count with a step of 1, and compute the index in the loop"
-            self.refuse(node, "the step of a loop is an integer that is not 0, known before", fix)
+            self.refuse(node, "the step of a loop must be a nonzero integer that is known at compile time", fix)
         for bound in (start, stop):
             if isinstance(bound, Value):
                 if not bound.dtype.is_integer:
@@ -557,7 +561,7 @@ class KernelReader(ExpressionReader):
             elif not isinstance(bound, NumberChoice) and (
                 isinstance(bound, bool) or not isinstance(number(bound), int)
             ):
-                self.refuse(node, "a bound of range is no integer", "pass integers")
+                self.refuse(node, "a bound of range is not an integer", "pass integers")
         if step < 0 and isinstance(start, Value) and type(stop) is int and stop == -1:
             return start, None, step
         if any(isinstance(bound, (Value, NumberChoice)) for bound in (start, stop)):
@@ -715,7 +719,11 @@ class KernelReader(ExpressionReader):
         condition, limit_node = self._bounded(test)
         limit = self.eval(limit_node)
         if type(limit) is not int or not 0 < limit < 2**32 - 1:
-            self.refuse(limit_node, "the limit of a loop is a positive integer, known before", "write a number")
+            self.refuse(
+                limit_node,
+                "the limit of a loop must be a positive integer that is known at compile time",
+                "write a number",
+            )
         self.effect(node, "a loop")
         outer, number_ = self._begin_loop(node.body)
         found: list[Any] = []
