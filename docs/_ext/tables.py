@@ -59,8 +59,8 @@ def tables() -> dict[str, str]:
         "raw_ops": table(("op", "sign", "of", "gives", "is", "so that"), map(op_row, raw)),
         "limits": table(("of", "at most"), limit_rows()),
         "rules": table(("code", "rule", "broken by", "repaired by"), rule_rows(RULES)),
-        "warnings": table(("code", "advice", "not followed by", "followed by"), rule_rows(WARNINGS)),
-        "reasons": table(("code", "is proven", "not for", "but for"), rule_rows(REASONS)),
+        "warnings": table(("code", "advice", "violated by", "followed by"), rule_rows(WARNINGS)),
+        "reasons": table(("code", "property", "fails for", "holds for"), rule_rows(REASONS)),
         "passes": table(("pass", "does"), pass_rows()),
         "rewrites": table(("domain", "this", "becomes", "where", "for"), rewrite_rows()),
         "environment": table(("variable", "values", "effect", "default"), environment_rows()),
@@ -72,7 +72,7 @@ def tables() -> dict[str, str]:
         "pipeline_contract": table(
             surface.CONTRACT_HEAD, surface.contract_rows("CompiledPipeline", "vyre_driver.backend.pipeline")
         ),
-        "errors": table(("code", "error", "means", "as when", "repair"), error_rows()),
+        "errors": table(("code", "error", "meaning", "example", "remedy"), error_rows()),
     }
 
 

@@ -35,7 +35,7 @@ def blake3(messages: Iterable[Message], /, *, backend: Backend = None) -> Array:
         An array of uint8 with a row of 32 for each message.
 
     Raises:
-        InvalidInput: A message is none.
+        InvalidInput: A message is not bytes-like.
     """
     given = bytes_of(messages)
     if not given:

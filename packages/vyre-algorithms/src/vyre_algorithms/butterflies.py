@@ -1,7 +1,7 @@
 """Butterflies: the transforms of a few numbers, which the passes over a long row are made of.
 
 A pass of radix r over a row of N numbers has N / r butterflies. Numbers are pairs of parts: values of a program, or
-arrays of the host.
+NumPy arrays.
 """
 
 from __future__ import annotations

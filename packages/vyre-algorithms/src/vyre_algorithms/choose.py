@@ -104,19 +104,20 @@ Choice = Callable[[Sequence[Elements], Value], Value]
 
 
 def compact(x: object, mask: object, /, axis: int | None = None, *, backend: Backend = None) -> Array:
-    """Leave the elements whose element in a mask is true, in their order.
+    """Return the elements that a mask selects, in their order.
 
     Args:
         x: An array.
-        mask: An array of bool: in the shape of `x`, or with an axis, one for each element of it.
-        axis: The axis whose elements are left, or None for the elements of the array in row-major order.
+        mask: An array of bool in the shape of `x`; with `axis`, of one axis, with an element for each index of that
+            axis.
+        axis: The axis along which the mask selects, or None for the elements of the array in row-major order.
         backend: As for `vyre.run`.
 
     Returns:
-        An array with one axis, or with an axis, in the shape of `x` but for its length on that axis.
+        An array with one axis; with `axis`, one in the shape of `x` except for its length on that axis.
 
     Raises:
-        InvalidInput: The arrays do not fit each other, or an argument is of another kind.
+        InvalidInput: The arrays do not fit each other, or an argument is invalid.
     """
     array, chosen, which = _masked(x, mask, axis)
     if which is None:
@@ -125,7 +126,7 @@ def compact(x: object, mask: object, /, axis: int | None = None, *, backend: Bac
 
 
 def partition(x: object, mask: object, /, axis: int | None = None, *, backend: Backend = None) -> tuple[Array, int]:
-    """Put the elements whose element in a mask is true before the others; both stay in their order.
+    """Move the elements that a mask selects before the others; both keep their order.
 
     Args:
         x: As for `compact`.
@@ -134,10 +135,10 @@ def partition(x: object, mask: object, /, axis: int | None = None, *, backend: B
         backend: As for `vyre.run`.
 
     Returns:
-        An array with one axis, or with an axis, in the shape of `x`; and the number of the elements that are true.
+        An array with one axis, or with `axis`, in the shape of `x`; and the number of selected elements.
 
     Raises:
-        InvalidInput: The arrays do not fit each other, or an argument is of another kind.
+        InvalidInput: The arrays do not fit each other, or an argument is invalid.
     """
     array, chosen, which = _masked(x, mask, axis)
     has_places = which is not None
@@ -160,7 +161,7 @@ def select(x: object, /, predicate: Callable[[Value], Value], *, backend: Backen
         An array with one axis.
 
     Raises:
-        InvalidInput: An argument is of another kind.
+        InvalidInput: An argument is invalid.
     """
     array = flattened(known(array_of(x)))
     function(predicate, "predicate", PREDICATE)
@@ -168,7 +169,7 @@ def select(x: object, /, predicate: Callable[[Value], Value], *, backend: Backen
 
 
 class Runs(NamedTuple):
-    """Runs of equal elements: what they hold, how long they are, and where they start."""
+    """Runs of equal elements: their values, lengths and starts."""
 
     values: Array
     lengths: Array
@@ -186,7 +187,7 @@ def run_length(x: object, /, *, backend: Backend = None) -> Runs:
         For each run the first of its elements, the number of them, and the index of the first.
 
     Raises:
-        InvalidInput: An argument is of another kind.
+        InvalidInput: An argument is invalid.
     """
     array = vector(known(array_of(x)))
     if isinstance(array, np.ndarray) and 0 < array.size <= FEW:
@@ -202,7 +203,7 @@ def run_length(x: object, /, *, backend: Backend = None) -> Runs:
 
 
 class Unique(NamedTuple):
-    """The different elements, ascending, and what `unique` was asked for beside them."""
+    """The distinct elements, ascending, with first indices, inverse and counts."""
 
     values: Array
     indices: Array
@@ -211,7 +212,7 @@ class Unique(NamedTuple):
 
 
 def unique(x: object, /, *, backend: Backend = None) -> Array:
-    """Find the different elements, ascending.
+    """Find the distinct elements, ascending.
 
     Args:
         x: An array, whose elements are one sequence. −0 equals +0, and NaNs of one sign equal each other.
@@ -221,7 +222,7 @@ def unique(x: object, /, *, backend: Backend = None) -> Array:
         An array with one axis: of equal elements the first in the order of `sort`.
 
     Raises:
-        InvalidInput: An argument is of another kind.
+        InvalidInput: An argument is invalid.
     """
     array = flattened(known(array_of(x)))
     if isinstance(array, np.ndarray) and 0 < array.size <= FEW:
@@ -232,7 +233,7 @@ def unique(x: object, /, *, backend: Backend = None) -> Array:
 
 
 def unique_all(x: object, /, *, backend: Backend = None) -> Unique:
-    """Find the different elements, ascending, where they are, and how many there are of each.
+    """Find the distinct elements, ascending, with first indices, inverse and counts.
 
     Args:
         x: As for `unique`.
@@ -240,10 +241,10 @@ def unique_all(x: object, /, *, backend: Backend = None) -> Unique:
 
     Returns:
         The elements, as of `unique`; the index of the first that equals each; for each element of `x` the index of its
-        equal among them, in the shape of `x`; and the number of each.
+        value among them, in the shape of `x`; and the count of each.
 
     Raises:
-        InvalidInput: An argument is of another kind.
+        InvalidInput: An argument is invalid.
     """
     array = known(array_of(x))
     if isinstance(array, np.ndarray) and 0 < array.size <= FEW:
@@ -425,7 +426,7 @@ def _choose_few(choice: Choice, dtypes: tuple[DType, ...], has_places: bool, is_
 
 @lru_cache(maxsize=64)
 def _unique_few(dtype: DType) -> Program:
-    """The different elements of a small array, by one invocation."""
+    """The distinct elements of a small array, by one invocation."""
     with program("unique_few", 1) as p:
         keys = p.read("keys", bits_type(dtype))
         chosen = p.write("chosen", keys.dtype, LengthOf("keys"))
@@ -437,7 +438,7 @@ def _unique_few(dtype: DType) -> Program:
 
 @lru_cache(maxsize=64)
 def _unique_all_few(dtype: DType) -> Program:
-    """The different elements of a small array, and what goes with them, by one invocation."""
+    """The distinct elements of a small array, and what goes with them, by one invocation."""
     with program("unique_all_few", 1) as p:
         keys = p.read("keys", bits_type(dtype))
         values = p.write("values", keys.dtype, like=keys)

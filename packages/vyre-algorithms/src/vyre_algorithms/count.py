@@ -64,13 +64,13 @@ A number beyond the bins is not counted.
 
 
 def bincount(x: object, /, weights: object = None, *, minlength: int = 0, backend: Backend = None) -> Array:
-    """Count how often each number is in an array of them, or add the weights of each number.
+    """Count the occurrences of each number in an array, or add the weights of each number.
 
     Args:
         x: An array with one axis, of integers that are not negative.
         weights: An array of as many elements, of any type, or None to count.
-        minlength: The result has at least so many elements. For a range of a graph, it has so many, and a greater
-            number is a trap of the launch.
+        minlength: The least length of the result. For a range of a graph it is the length, and a greater number makes
+            the launch trap.
         backend: As for `vyre.run`.
 
     Returns:
@@ -78,8 +78,8 @@ def bincount(x: object, /, weights: object = None, *, minlength: int = 0, backen
         their `sum`: element ``n`` is the `sum` of the vector of the weights of these elements, in their order.
 
     Raises:
-        InvalidInput: An element is negative or above 2**28, the weights are not as many as the elements, or an argument
-            is of another kind.
+        InvalidInput: An element is negative or above 2**28, the number of weights differs from that of the elements, or
+            an argument is invalid.
     """
     array = vector(x)
     of_kind(array, "iu", "integers")
@@ -157,7 +157,7 @@ def histogram(
         to the bin above it, the last one to the last bin.
 
     Raises:
-        InvalidInput: The edges do not ascend, or an argument is of another kind.
+        InvalidInput: The edges do not ascend, or an argument is invalid.
     """
     array = array_of(x).reshape(-1)
     of_kind(array, "iuf", "integers or floats")

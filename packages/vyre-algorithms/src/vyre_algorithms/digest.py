@@ -34,7 +34,7 @@ def sha256(messages: Iterable[Message], /, *, backend: Backend = None) -> Array:
         An array of uint8 with a row of 32 for each message.
 
     Raises:
-        InvalidInput: A message is none.
+        InvalidInput: A message is not bytes-like.
     """
     given = bytes_of(messages)
     if not given:
@@ -56,7 +56,7 @@ def crc32(messages: Iterable[Message], /, *, backend: Backend = None) -> Array:
         An array of uint32 with an element for each message.
 
     Raises:
-        InvalidInput: A message is none.
+        InvalidInput: A message is not bytes-like.
     """
     given = bytes_of(messages)
     if not given:

@@ -66,15 +66,15 @@ def exact_sum(x: object, /, *, out: Array | None = None, backend: Backend = None
 
     Args:
         x: An array of floats, at most 2**29, which are one sequence.
-        out: Where the result goes.
+        out: The array that receives the result.
         backend: As for `vyre.run`. It needs f64.
 
     Returns:
-        A scalar of NumPy, of the type of `x`: the float nearest to the sum, ties to even. Infinities of both signs, or
-        a NaN, give NaN. A sum that is 0 is +0.
+        A NumPy scalar, of the type of `x`: the float nearest to the sum, ties to even. Infinities of both signs, or a
+        NaN, give NaN. A sum that is 0 is +0.
 
     Raises:
-        InvalidInput: An argument is of another kind.
+        InvalidInput: An argument is invalid.
     """
     array = flattened(known(array_of(x)))
     return _exact([array], of_kind(array, "f", "floats"), out, backend)
@@ -86,14 +86,14 @@ def exact_dot(x: object, y: object, /, *, out: Array | None = None, backend: Bac
     Args:
         x: An array with one axis, of f16, bf16 or f32, whose products are exact in f64.
         y: An array of the same type and length.
-        out: Where the result goes.
+        out: The array that receives the result.
         backend: As for `vyre.run`. It needs f64.
 
     Returns:
-        A scalar of NumPy, of the type of `x`, as for `exact_sum`.
+        A NumPy scalar, of the type of `x`, as for `exact_sum`.
 
     Raises:
-        InvalidInput: The vectors do not fit each other, or an argument is of another kind.
+        InvalidInput: The vectors do not fit each other, or an argument is invalid.
     """
     left, right = known(vector(x)), known(vector(y, "y"), "y")
     dtype = of_kind(left, "f", "floats")

@@ -41,11 +41,11 @@ Stencil = Callable[[Callable[..., Value]], Value]
 
 
 def correlate(x: object, weights: object, /, mode: str = "valid", *, backend: Backend = None) -> Array:
-    """Move an array of weights over an array, and add the products at each place.
+    """Correlate an array with weights: add the products at each position.
 
-    An element begins as 0, and the products are added in the row-major order of the elements of `x`: for floats each by
-    a fused multiply-add, which rounds once. f16 and bf16 are added in f32 and rounded at the end. What is outside of
-    `x` has no part in it.
+    An element starts at 0, and the products are added in the row-major order of the elements of `x`, for floats by a
+    fused multiply-add, which rounds once. f16 and bf16 are added in f32 and rounded at the end. Positions outside of
+    `x` contribute nothing.
 
     Args:
         x: An array of integers or floats, with any number of axes from 1. Integers wrap.
@@ -58,7 +58,7 @@ def correlate(x: object, weights: object, /, mode: str = "valid", *, backend: Ba
         An array of the type of `x`.
 
     Raises:
-        InvalidInput: The arrays do not fit each other, or an argument is of another kind.
+        InvalidInput: The arrays do not fit each other, or an argument is invalid.
     """
     return _filtered(x, weights, mode, backend, is_reversed=False)
 
@@ -76,7 +76,7 @@ def convolve(x: object, weights: object, /, mode: str = "full", *, backend: Back
         As `correlate`, with the same order of operations.
 
     Raises:
-        InvalidInput: The arrays do not fit each other, or an argument is of another kind.
+        InvalidInput: The arrays do not fit each other, or an argument is invalid.
     """
     return _filtered(x, weights, mode, backend, is_reversed=True)
 
@@ -97,7 +97,7 @@ def stencil(x: object, /, update: Stencil, *, boundary: str | float = "edge", ba
         An array in the shape of `x`, of the type that `update` gives.
 
     Raises:
-        InvalidInput: `update` names other axes, or an argument is of another kind.
+        InvalidInput: `update` names other axes, or an argument is invalid.
     """
     array = contiguous(array_of(x))
     function(update, "update", UPDATE)

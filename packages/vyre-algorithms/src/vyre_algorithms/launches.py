@@ -77,10 +77,10 @@ def run_graph(
 ) -> dict[str, Array]:
     """The outputs of the graph that ``make(graph, *parameters)`` records, which is compiled once for a backend.
 
-    Over arrays of a device its dispatches run one after another as they are recorded, or by one call if it comes again
-    and again (`ReplayedGraphs`), and the outputs stay there. A graph that `is_short`, a few dispatches, runs one after
-    another too over arrays of the host, on a device that shares its memory: a compiled graph has memory of its own, to
-    which it copies its inputs, and its launch takes longer than theirs.
+    Over device arrays its dispatches run one after another as they are recorded, or by one call if it comes again and
+    again (`ReplayedGraphs`), and the outputs stay there. A graph that `is_short`, a few dispatches, runs one after
+    another too over NumPy arrays, on a device that shares its memory: a compiled graph has memory of its own, to which
+    it copies its inputs, and its launch takes longer than theirs.
 
     Over ranges of a graph that is being recorded the nodes become nodes of that graph.
     """
@@ -107,7 +107,7 @@ _replayed = ReplayedGraphs()
 def run_loop(
     make: Callable[..., None], parameters: tuple[Hashable, ...], arrays: Mapping[str, object], backend: Backend
 ) -> dict[str, Array]:
-    """The outputs of a graph with loops, as arrays of the host; arrays of a device are copied to the host first.
+    """The outputs of a graph with loops, as NumPy arrays; device arrays are copied to the host first.
 
     Over ranges of a graph that is being recorded it becomes a call in that graph.
     """
@@ -156,7 +156,7 @@ def _profile(backend: VyreBackend) -> DeviceProfile:
 def _run_compiled(
     make: Callable[..., None], parameters: tuple[Hashable, ...], backend: VyreBackend, arrays: Mapping[str, object]
 ) -> dict[str, Array]:
-    """The outputs over arrays of the host. After the device was opened again the graph is compiled again."""
+    """The outputs over NumPy arrays. After the device was opened again the graph is compiled again."""
     try:
         return _compiled(make, parameters, backend).run(arrays)
     except StaleHandle:
@@ -199,7 +199,7 @@ def record(
 
 
 def _in_graph(graph: GraphRecorder, array: Array) -> RecordedRange:
-    """A temporary with the elements of a range or of an array of the host."""
+    """A temporary with the elements of a range or of a NumPy array."""
     if isinstance(array, RecordedRange):
         return array.copy()
     made = graph.temporary(type_of(array), array.shape)

@@ -75,7 +75,7 @@ def matmul(
 ) -> Array:
     """Multiply matrices, or stacks of them.
 
-    An element of the result begins as 0, and the products of its row and column are added in the order of the column:
+    An element of the result starts at 0, and the products of its row and column are added in the order of the column:
     for floats each by a fused multiply-add, which rounds once. f16 and bf16 are added in f32 and rounded at the end.
 
     Args:
@@ -83,14 +83,14 @@ def matmul(
         b: An array of the same type, (…, k, n), or a vector (k,), which is one column. The axes in front broadcast as
             in NumPy.
         dtype: The type of the result, in which products are added; by default that of the arrays. Integers wrap.
-        out: Where the result goes.
+        out: The array that receives the result.
         backend: As for `vyre.run`.
 
     Returns:
         An array (…, m, n), without the axis m or n that a vector does not have.
 
     Raises:
-        InvalidInput: The shapes or types do not fit each other, or an argument is of another kind.
+        InvalidInput: The shapes or types do not fit each other, or an argument is invalid.
     """
     left, right = array_of(a, "a"), array_of(b, "b")
     kind = of_kind(left, "iuf", "integers or floats", "a")
@@ -232,7 +232,7 @@ def transpose(x: object, /, axes: Iterable[int] | None = None, *, backend: Backe
         An array, contiguous: a copy, unlike NumPy's.
 
     Raises:
-        InvalidInput: An axis is missing or named twice, or an argument is of another kind.
+        InvalidInput: An axis is missing or named twice, or an argument is invalid.
     """
     array = array_of(x)
     order = tuple(range(array.ndim))[::-1]
@@ -328,7 +328,7 @@ def spmv(values: object, columns: object, starts: object, x: object, /, *, backe
         An array with an element, or a row, for each row of the sparse matrix.
 
     Raises:
-        InvalidInput: A column is out of bounds, or an argument is of another kind.
+        InvalidInput: A column is out of bounds, or an argument is invalid.
     """
     elements, dense = vector(values, "values"), contiguous(array_of(x))
     places = vector(columns, "columns")
@@ -370,7 +370,7 @@ def multiply_rows(
 
 
 def coo(values: object, columns: object, starts: object, /, *, backend: Backend = None) -> tuple[Array, ...]:
-    """Bring a sparse matrix in compressed rows into coordinates (COO), the opposite of `csr`.
+    """Convert a sparse matrix in compressed rows to coordinates (COO): the inverse of `csr`.
 
     Args:
         values: As for `spmv`.
@@ -382,7 +382,7 @@ def coo(values: object, columns: object, starts: object, /, *, backend: Backend 
         The rows, columns and values, as `csr` takes them.
 
     Raises:
-        InvalidInput: An argument is of another kind.
+        InvalidInput: An argument is invalid.
     """
     elements, of_columns = vector(values, "values"), vector(columns, "columns")
     of_kind(elements, "iuf", "integers or floats", "values")
@@ -409,7 +409,7 @@ def columns_below(columns: Array, length: int, backend: Backend) -> Array:
 
 
 def csr(rows: object, columns: object, values: object, /, number: int, *, backend: Backend = None) -> tuple[Array, ...]:
-    """Bring a sparse matrix of coordinates (COO) into compressed rows; elements of a row stay in their order.
+    """Convert a sparse matrix of coordinates (COO) to compressed rows; elements of a row keep their order.
 
     Args:
         rows: The row of each element: integers below `number`.
@@ -422,7 +422,7 @@ def csr(rows: object, columns: object, values: object, /, number: int, *, backen
         The values, the columns and the starts, as `spmv` takes them.
 
     Raises:
-        InvalidInput: A row is not below `number`, a column is negative, or an argument is of another kind.
+        InvalidInput: A row is not below `number`, a column is negative, or an argument is invalid.
     """
     most = count(number, "number")
     of_columns, of_values = vector(columns, "columns"), vector(values, "values")

@@ -68,15 +68,15 @@ def gather(x: object, indices: object, /, axis: int = 0, *, backend: Backend = N
     Args:
         x: An array with one axis or more.
         indices: An array of integers; negative ones count from the end.
-        axis: The axis that the indices are of.
+        axis: The axis that the indices refer to.
         backend: As for `vyre.run`.
 
     Returns:
         An array in the shape of `x`, where the axes of `indices` take the place of the axis.
 
     Raises:
-        InvalidInput: An index is out of bounds, or an argument is of another kind. Of ranges of a graph, an index out
-            of bounds is a trap of the launch.
+        InvalidInput: An index is out of bounds, or an argument is invalid. Of ranges of a graph, an index out of bounds
+            is a trap of the launch.
     """
     array, wanted = with_axes(x), array_of(indices, "indices")
     which, kind = axis_of(axis, array.ndim), of_kind(wanted, "iu", "integers", "indices")
@@ -109,14 +109,14 @@ def scatter(
         operation: "set" puts the value there, of several for one index the last; "add", "min", "max", "and", "or" and
             "xor" combine all of them with what is there, for integers of 32 or 64 bits. "add" takes floats, too: they
             are added one after the other in the order of the indices, and each sum is rounded.
-        axis: The axis that the indices are of.
+        axis: The axis that the indices refer to.
         backend: As for `vyre.run`.
 
     Returns:
         An array like `x`.
 
     Raises:
-        InvalidInput: An index is out of bounds, the arrays do not fit each other, or an argument is of another kind.
+        InvalidInput: An index is out of bounds, the arrays do not fit each other, or an argument is invalid.
     """
     array, given, wanted = with_axes(x), array_of(values, "values"), array_of(indices, "indices")
     which = axis_of(axis, array.ndim)
@@ -162,9 +162,9 @@ def take_along_axis(x: object, indices: object, /, axis: int = -1, *, backend: B
 
     Args:
         x: An array with one axis or more.
-        indices: An array of integers in the shape of `x` but for the length of the axis; negative ones count from the
-            end.
-        axis: The axis that the indices are of.
+        indices: An array of integers in the shape of `x` except for the length of the axis; negative ones count from
+            the end.
+        axis: The axis that the indices refer to.
         backend: As for `vyre.run`.
 
     Returns:

@@ -43,15 +43,15 @@ def kmeans(
         points: An array of f32 or f64 with two axes: a row for each point.
         k: The number of clusters.
         key: As for `sample`.
-        iterations: How many there are at most, at least 1.
+        iterations: The largest number of iterations, at least 1.
         backend: As for `vyre.run`.
 
     Returns:
-        The centres, of the type of `points`, and the number of the centre of each point, of int64: arrays of the host,
-        or ranges if `points` is a range of a graph.
+        The centres, of the type of `points`, and the number of the centre of each point, of int64: NumPy arrays, or
+        ranges if `points` is a range of a graph.
 
     Raises:
-        InvalidInput: There are fewer points than clusters, or an argument is of another kind.
+        InvalidInput: There are fewer points than clusters, or an argument is invalid.
     """
     array = contiguous(array_of(points, "points"))
     kind = of_kind(array, "f", "floats", "points")
@@ -80,28 +80,27 @@ def pagerank(
     iterations: int = 100,
     backend: Backend = None,
 ) -> Array:
-    """Rank the nodes of a network by the chance that a walk along its edges is there.
+    """Rank the nodes of a network by PageRank: the probability that a random walk along its edges is there.
 
     The ranks begin as 1/n. In an iteration a node gets ``(1 − damping) / n + damping · (s + d / n)``: ``s`` is the sum
     of the ranks of the sources of its edges divided by the number of their edges, in the order of the edges, as `spmv`
-    adds them; ``d`` is the sum of the ranks of the nodes without edges, as `sum` adds them. The iterations end when the
-    sum of the absolute changes is below `tolerance`.
+    adds them; ``d`` is the sum of the ranks of the nodes without outgoing edges, as `sum` adds them. The iterations end
+    when the sum of the absolute changes is below `tolerance`.
 
     Args:
         sources: Where each edge begins: integers below `number`.
         targets: Where it ends.
         number: The number of nodes.
-        damping: The chance to follow an edge, from 0 to 1.
-        tolerance: When to stop.
-        iterations: How many there are at most, at least 1.
+        damping: The probability of following an edge, from 0 to 1.
+        tolerance: The sum of absolute changes below which the iterations end.
+        iterations: The largest number of iterations, at least 1.
         backend: As for `vyre.run`. It needs f64.
 
     Returns:
-        The ranks, of float64: an array of the host, or a range if the edges are ranges of a graph.
+        The ranks, of float64: a NumPy array, or a range if the edges are ranges of a graph.
 
     Raises:
-        InvalidInput: A node is out of bounds, which in a graph is a trap of the launch, or an argument is of another
-            kind.
+        InvalidInput: A node is out of bounds, which in a graph is a trap of the launch, or an argument is invalid.
     """
     if not 0 <= real(damping, "damping") <= 1:
         raise InvalidInput("damping", needed="a number from 0 to 1", got=shown(damping), fix="pass one in that range")
@@ -116,7 +115,7 @@ def pagerank(
 
 
 def connected_components(sources: object, targets: object, /, number: int, *, backend: Backend = None) -> Array:
-    """Find the parts of a network between which no edges are, whatever their direction.
+    """Find the connected components of a network, ignoring the direction of edges.
 
     Args:
         sources: Where each edge begins: integers below `number`.
@@ -125,8 +124,8 @@ def connected_components(sources: object, targets: object, /, number: int, *, ba
         backend: As for `vyre.run`.
 
     Returns:
-        For each node the least number of a node in its part, of int64: an array of the host, or a range if the edges
-        are ranges of a graph. Labels are integers, so no order has a part in them.
+        For each node the lowest number of a node in its component, of int64: a NumPy array, or a range if the edges are
+        ranges of a graph. The labels do not depend on the order of the edges.
 
     Raises:
         InvalidInput: As for `pagerank`.

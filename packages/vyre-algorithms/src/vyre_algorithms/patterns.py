@@ -29,7 +29,7 @@ CHUNK = 1 << 12
 
 
 def find_all(text: object, /, patterns: Iterable[Message], *, backend: Backend = None) -> tuple[Array, Array]:
-    """Find every place where one of many patterns is, overlapping ones too.
+    """Find all occurrences of many patterns, including overlapping ones.
 
     Args:
         text: Bytes, or an array of uint8 with one axis.
@@ -37,11 +37,11 @@ def find_all(text: object, /, patterns: Iterable[Message], *, backend: Backend =
         backend: As for `vyre.run`.
 
     Returns:
-        Where each match begins, and the number of its pattern, both of int64. They are arrays of the host, in the order
-        of the ends of the matches; of those with one end the longest is first, and of equal patterns the first.
+        Where each match begins, and the number of its pattern, both of int64. They are NumPy arrays, in the order of
+        the ends of the matches; of those with the same end the longest is first, and of equal patterns the first.
 
     Raises:
-        InvalidInput: A pattern is empty or none, or an argument is of another kind.
+        InvalidInput: A pattern is empty or not bytes-like, or an argument is invalid.
     """
     if isinstance(text, memoryview) and not text.c_contiguous:
         text = bytes(text)

@@ -84,7 +84,7 @@ def uniform(
     counter: int = 0,
     backend: Backend = None,
 ) -> Array:
-    """Make random numbers from 0 to 1, without 1, that are equally likely: multiples of 2**-24, or of 2**-53.
+    """Make uniform random numbers in [0, 1): equally likely multiples of 2**-24, or of 2**-53.
 
     A number of f32 is made of the 24 high bits of a word of `philox`; one of f64 of the 53 high bits of two words, of
     which the first is the low one.
@@ -100,7 +100,7 @@ def uniform(
         An array of `dtype`.
 
     Raises:
-        InvalidInput: An argument is out of range, or `dtype` is another one.
+        InvalidInput: An argument is out of range, or `dtype` is not supported.
     """
     return _shaped(_UNIFORM, key, shape, dtype, counter, backend)
 
@@ -113,7 +113,7 @@ def normal(
     counter: int = 0,
     backend: Backend = None,
 ) -> Array:
-    """Make random numbers of the normal distribution with the mean 0 and the variance 1 (Box and Muller, 1958).
+    """Make normally distributed random numbers with mean 0 and variance 1 (Box and Muller, 1958).
 
     Two neighbours are ``r * cos(a)`` and ``r * sin(a)`` with ``r = sqrt(-2 * log(u))``. For f32, with words v and w of
     `philox` as f32, ``u = v * 2**-32 + 2**-33`` and ``a = w * c`` with c the f32 next to ``2π * 2**-32``. For f64, with
@@ -131,7 +131,7 @@ def normal(
         An array of `dtype`.
 
     Raises:
-        InvalidInput: An argument is out of range, or `dtype` is another one.
+        InvalidInput: An argument is out of range, or `dtype` is not supported.
     """
     return _shaped(_NORMAL, key, shape, dtype, counter, backend)
 
@@ -148,7 +148,7 @@ def shuffle(x: object, /, key: int, *, backend: Backend = None) -> Array:
         An array like `x`.
 
     Raises:
-        InvalidInput: An argument is of another kind.
+        InvalidInput: An argument is invalid.
     """
     array = with_axes(x)
     number = array.shape[0]
@@ -157,7 +157,7 @@ def shuffle(x: object, /, key: int, *, backend: Backend = None) -> Array:
 
 
 def sample(size: int, k: int, key: int, *, backend: Backend = None) -> Array:
-    """Draw different numbers below `size`: the first of them after `k` exchanges (Fisher and Yates, 1938).
+    """Draw distinct numbers below `size`: the first of them after `k` exchanges (Fisher and Yates, 1938).
 
     Exchange i, from 0 on, is of the numbers at the places i and ``i + floor(w * (size - i) / 2**64)`` of a list of all
     numbers. w is made of the words 2i and 2i + 1 of `philox`, of which the first is the low one. So a longer sample
@@ -165,7 +165,7 @@ def sample(size: int, k: int, key: int, *, backend: Backend = None) -> Array:
 
     Args:
         size: The number to draw from.
-        k: How many to draw.
+        k: The number of draws.
         key: As for `philox`.
         backend: As for `vyre.run`.
 

@@ -56,23 +56,23 @@ def reduce(
     out: Array | None = None,
     backend: Backend = None,
 ) -> Array:
-    """Combine the elements by an operation that is named: `sum` and its like are functions of their own, too.
+    """Combine the elements by a named operation.
 
     Args:
         x: An array of any type; of bools or integers for "and", "or" and "xor", which combine bits.
         operation: "sum", "prod", "min", "max", "any", "all", "and", "or", "xor", "argmin" or "argmax".
         axis: As for `sum`.
         dtype: As for `sum`, for sums and products.
-        keepdims: Whether the axes stay, with one element.
-        out: Where the result goes.
+        keepdims: Whether the reduced axes stay, with length 1.
+        out: The array that receives the result.
         backend: As for `vyre.run`.
 
     Returns:
-        What the function of that name gives, or for bits an array of the type of `x`. The "or" and the "xor" of no
-        elements have no bit that is 1, and the "and" has no bit that is 0.
+        The result of the function of that name, or for bits an array of the type of `x`. Without elements, "or" and
+        "xor" give 0, and "and" gives all bits set.
 
     Raises:
-        InvalidInput: There are no elements and so no least or greatest one, or an argument is of another kind.
+        InvalidInput: There are no elements for a least or greatest one, or an argument is invalid.
     """
     array = array_of(x)
     result = result_type(operation, array, dtype, REDUCED)
@@ -93,18 +93,18 @@ def sum(
 
     Args:
         x: An array of any type. Integers wrap.
-        axis: An axis, several, or None for all elements as one sequence. The empty tuple reduces nothing.
+        axis: An axis, a tuple of axes, or None for all elements as one sequence. The empty tuple reduces nothing.
         dtype: The type of the result, in which elements are added. By default i64 for bools and signed integers, u64
             for unsigned ones, and the array's own for floats; f16 and bf16 are added in f32 and rounded once.
-        keepdims: Whether the axes stay, with one element.
-        out: Where the result goes.
+        keepdims: Whether the reduced axes stay, with length 1.
+        out: The array that receives the result.
         backend: As for `vyre.run`.
 
     Returns:
-        An array, or a scalar of NumPy if no axis is left. The sum of no elements is 0.
+        An array, or a NumPy scalar if no axis is left. The sum of no elements is 0.
 
     Raises:
-        InvalidInput: An argument is of another kind.
+        InvalidInput: An argument is invalid.
     """
     array = array_of(x)
     return _reduced("sum", array, axis, sum_type(array, dtype), keepdims, out, backend)
@@ -118,8 +118,8 @@ def mean(
     Args:
         x: An array of any type.
         axis: As for `sum`.
-        keepdims: Whether the axes stay, with one element.
-        out: Where the result goes.
+        keepdims: Whether the reduced axes stay, with length 1.
+        out: The array that receives the result.
         backend: As for `vyre.run`.
 
     Returns:
@@ -127,7 +127,7 @@ def mean(
         bf16 to f32, and added and divided in it; the quotient is rounded once. The mean of no elements is NaN.
 
     Raises:
-        InvalidInput: An argument is of another kind.
+        InvalidInput: An argument is invalid.
     """
     array = array_of(x)
     return _reduced("mean", array, axis, _mean_type(array), keepdims, out, backend)
@@ -154,18 +154,18 @@ def var(
     Args:
         x: An array of any type.
         axis: As for `sum`.
-        ddof: What is subtracted from the number of elements, by which the sum of the squares is divided.
-        keepdims: Whether the axes stay, with one element.
-        out: Where the result goes.
+        ddof: The number that is subtracted from the number of elements in the divisor.
+        keepdims: Whether the reduced axes stay, with length 1.
+        out: The array that receives the result.
         backend: As for `vyre.run`.
 
     Returns:
         As `mean`, of the same type. The mean is the one of `mean`, but that of f16 and bf16 stays in f32. Each distance
         from it and each square is rounded, the squares are added in the order of the fixed tree, and the sum is divided
-        by the number of elements less `ddof`, or by 0 if that is negative. The variance of no elements is NaN.
+        by the number of elements minus `ddof`, or by 0 if that is negative. The variance of no elements is NaN.
 
     Raises:
-        InvalidInput: An argument is of another kind.
+        InvalidInput: An argument is invalid.
     """
     array = array_of(x)
     return _reduced("var", array, axis, _mean_type(array), keepdims, out, backend, count(ddof, "ddof"))
@@ -187,15 +187,15 @@ def std(
         x: An array of any type.
         axis: As for `sum`.
         ddof: As for `var`.
-        keepdims: Whether the axes stay, with one element.
-        out: Where the result goes.
+        keepdims: Whether the reduced axes stay, with length 1.
+        out: The array that receives the result.
         backend: As for `vyre.run`.
 
     Returns:
         As `var`: the root is rounded, and for f16 and bf16 the variance stays in f32 before it.
 
     Raises:
-        InvalidInput: An argument is of another kind.
+        InvalidInput: An argument is invalid.
     """
     array = array_of(x)
     return _reduced("std", array, axis, _mean_type(array), keepdims, out, backend, count(ddof, "ddof"))
@@ -217,15 +217,15 @@ def prod(
         x: An array of any type. Integers wrap.
         axis: As for `sum`.
         dtype: As for `sum`.
-        keepdims: Whether the axes stay, with one element.
-        out: Where the result goes.
+        keepdims: Whether the reduced axes stay, with length 1.
+        out: The array that receives the result.
         backend: As for `vyre.run`.
 
     Returns:
         As `sum`. The product of no elements is 1.
 
     Raises:
-        InvalidInput: An argument is of another kind.
+        InvalidInput: An argument is invalid.
     """
     array = array_of(x)
     return _reduced("prod", array, axis, sum_type(array, dtype), keepdims, out, backend)
@@ -239,15 +239,15 @@ def min(
     Args:
         x: An array of any type. A NaN is less than all, and −0 is less than +0.
         axis: As for `sum`.
-        keepdims: Whether the axes stay, with one element.
-        out: Where the result goes.
+        keepdims: Whether the reduced axes stay, with length 1.
+        out: The array that receives the result.
         backend: As for `vyre.run`.
 
     Returns:
-        An array of the type of `x`, or a scalar of NumPy if no axis is left.
+        An array of the type of `x`, or a NumPy scalar if no axis is left.
 
     Raises:
-        InvalidInput: There are no elements, or an argument is of another kind.
+        InvalidInput: There are no elements, or an argument is invalid.
     """
     array = array_of(x)
     return _reduced("min", array, axis, type_of(array), keepdims, out, backend)
@@ -261,15 +261,15 @@ def max(
     Args:
         x: An array of any type. A NaN is greater than all, and +0 is greater than −0.
         axis: As for `sum`.
-        keepdims: Whether the axes stay, with one element.
-        out: Where the result goes.
+        keepdims: Whether the reduced axes stay, with length 1.
+        out: The array that receives the result.
         backend: As for `vyre.run`.
 
     Returns:
-        An array of the type of `x`, or a scalar of NumPy if no axis is left.
+        An array of the type of `x`, or a NumPy scalar if no axis is left.
 
     Raises:
-        InvalidInput: There are no elements, or an argument is of another kind.
+        InvalidInput: There are no elements, or an argument is invalid.
     """
     array = array_of(x)
     return _reduced("max", array, axis, type_of(array), keepdims, out, backend)
@@ -283,15 +283,15 @@ def any(
     Args:
         x: An array of any type. A NaN is not 0.
         axis: As for `sum`.
-        keepdims: Whether the axes stay, with one element.
-        out: Where the result goes.
+        keepdims: Whether the reduced axes stay, with length 1.
+        out: The array that receives the result.
         backend: As for `vyre.run`.
 
     Returns:
-        An array of bool, or a scalar of NumPy if no axis is left. Without elements it is False.
+        An array of bool, or a NumPy scalar if no axis is left. Without elements it is False.
 
     Raises:
-        InvalidInput: An argument is of another kind.
+        InvalidInput: An argument is invalid.
     """
     return _reduced("any", array_of(x), axis, bool_, keepdims, out, backend)
 
@@ -304,15 +304,15 @@ def all(
     Args:
         x: An array of any type. A NaN is not 0.
         axis: As for `sum`.
-        keepdims: Whether the axes stay, with one element.
-        out: Where the result goes.
+        keepdims: Whether the reduced axes stay, with length 1.
+        out: The array that receives the result.
         backend: As for `vyre.run`.
 
     Returns:
-        An array of bool, or a scalar of NumPy if no axis is left. Without elements it is True.
+        An array of bool, or a NumPy scalar if no axis is left. Without elements it is True.
 
     Raises:
-        InvalidInput: An argument is of another kind.
+        InvalidInput: An argument is invalid.
     """
     return _reduced("all", array_of(x), axis, bool_, keepdims, out, backend)
 
@@ -325,15 +325,15 @@ def argmin(
     Args:
         x: An array of any type. A NaN is less than all; −0 and +0 are equal.
         axis: One axis, or None for all elements as one sequence.
-        keepdims: Whether the axis stays, with one element.
-        out: Where the result goes.
+        keepdims: Whether the reduced axis stays, with length 1.
+        out: The array that receives the result.
         backend: As for `vyre.run`.
 
     Returns:
-        An array of int64, or a scalar of NumPy if no axis is left.
+        An array of int64, or a NumPy scalar if no axis is left.
 
     Raises:
-        InvalidInput: There are no elements, or an argument is of another kind.
+        InvalidInput: There are no elements, or an argument is invalid.
     """
     return _reduced("argmin", array_of(x), axis, i64, keepdims, out, backend)
 
@@ -346,15 +346,15 @@ def argmax(
     Args:
         x: An array of any type. A NaN is greater than all; −0 and +0 are equal.
         axis: One axis, or None for all elements as one sequence.
-        keepdims: Whether the axis stays, with one element.
-        out: Where the result goes.
+        keepdims: Whether the reduced axis stays, with length 1.
+        out: The array that receives the result.
         backend: As for `vyre.run`.
 
     Returns:
-        An array of int64, or a scalar of NumPy if no axis is left.
+        An array of int64, or a NumPy scalar if no axis is left.
 
     Raises:
-        InvalidInput: There are no elements, or an argument is of another kind.
+        InvalidInput: There are no elements, or an argument is invalid.
     """
     return _reduced("argmax", array_of(x), axis, i64, keepdims, out, backend)
 
@@ -365,15 +365,15 @@ def dot(x: object, y: object, /, *, out: Array | None = None, backend: Backend =
     Args:
         x: An array with one axis, of integers or floats.
         y: An array of the same type and length.
-        out: Where the result goes.
+        out: The array that receives the result.
         backend: As for `vyre.run`.
 
     Returns:
-        A scalar of NumPy, of the type of `x`. Integers wrap. Each product of floats is rounded before it is added;
+        A NumPy scalar, of the type of `x`. Integers wrap. Each product of floats is rounded before it is added;
         products of f16 and bf16 are formed and added in f32, and the sum is rounded once.
 
     Raises:
-        InvalidInput: The vectors do not fit each other, or an argument is of another kind.
+        InvalidInput: The vectors do not fit each other, or an argument is invalid.
     """
     left, right = vector(x), vector(y, "y")
     dtype = of_kind(left, "iuf", "integers or floats")
@@ -415,7 +415,7 @@ def segmented_reduce(
         An array in the shape of `x`, where the axis has an element for each segment.
 
     Raises:
-        InvalidInput: A segment without elements has no least or greatest one; or an argument is of another kind.
+        InvalidInput: A segment without elements has no least or greatest one; or an argument is invalid.
     """
     array = array_of(x)
     which = axis_of(axis, array.ndim)

@@ -40,20 +40,21 @@ AT_ONCE = 4
 
 
 def repeat(x: object, /, repeats: object, axis: int | None = None, *, backend: Backend = None) -> Array:
-    """Repeat elements, each behind itself; so `repeat(runs.values, runs.lengths)` is the opposite of `run_length`.
+    """Repeat each element in place; `repeat(runs.values, runs.lengths)` is the inverse of `run_length`.
 
     Args:
         x: An array of any type.
-        repeats: How often: an integer for all, or an array of integers with one for each element of the axis.
-        axis: The axis that the elements are of, or None for the elements of the array in row-major order.
+        repeats: The number of repetitions: an integer for all, or an array with an integer for each element of the
+            axis.
+        axis: The axis of the elements, or None for the elements of the array in row-major order.
         backend: As for `vyre.run`.
 
     Returns:
-        An array with one axis, or with an axis, in the shape of `x` but for its length on that axis.
+        An array with one axis; with `axis`, one in the shape of `x` except for its length on that axis.
 
     Raises:
-        InvalidInput: A count is negative, there are not as many as elements, the result is too large, or an argument is
-            of another kind.
+        InvalidInput: A count is negative, the number of counts is wrong, the result is too large, or an argument is
+            invalid.
     """
     array = array_of(x)
     if axis is None:

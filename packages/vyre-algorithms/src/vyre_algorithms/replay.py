@@ -1,4 +1,4 @@
-"""Algorithms over arrays of a device as compiled graphs: one call of the backend instead of one for each dispatch.
+"""Algorithms over device arrays as compiled graphs: one call of the backend instead of one for each dispatch.
 
 A compiled graph has memory of its own. A call copies its arguments there, and the results to new arrays. So a graph is
 compiled only if it has many dispatches and small arguments, at the third call with the same parameters.

@@ -94,17 +94,17 @@ def scan(
         x: An array of any type; of bools or integers for "and", "or" and "xor", which combine bits.
         operation: "sum", "prod", "min", "max", "any", "all", "and", "or" or "xor".
         axis: The axis along which elements are combined.
-        exclusive: Whether an element itself is left out; the first one gets the identity, which changes no bit: 0, of
+        exclusive: Whether the element itself is excluded; the first one gets the identity, which changes no bit: 0, of
             sums of floats −0, or 1, the greatest or the least value of the type, False or True, no bit or every bit.
         dtype: As for `sum`, for sums and products.
-        out: Where the result goes.
+        out: The array that receives the result.
         backend: As for `vyre.run`.
 
     Returns:
         An array in the shape of `x`. Sums of f16 and bf16 are formed in f32, and each is rounded once.
 
     Raises:
-        InvalidInput: An argument is of another kind.
+        InvalidInput: An argument is invalid.
     """
     array = array_of(x)
     which = axis_of(axis, array.ndim)
@@ -137,7 +137,7 @@ def segmented_scan(
     dtype: object = None,
     backend: Backend = None,
 ) -> Array:
-    """Scan along an axis, beginning anew at the start of each segment.
+    """Scan along an axis, restarting at each segment.
 
     Args:
         x: An array with one axis or more.
@@ -153,7 +153,7 @@ def segmented_scan(
         of a segment drops what came before.
 
     Raises:
-        InvalidInput: An argument is of another kind.
+        InvalidInput: An argument is invalid.
     """
     array = array_of(x)
     which = axis_of(axis, array.ndim)
@@ -193,14 +193,14 @@ def cumsum(
         x: An array of any type.
         axis: The axis along which elements are added, or None for all elements in row-major order.
         dtype: As for `sum`.
-        out: Where the result goes.
+        out: The array that receives the result.
         backend: As for `vyre.run`.
 
     Returns:
         An array in the shape of `x`, or with one axis if `axis` is None.
 
     Raises:
-        InvalidInput: An argument is of another kind.
+        InvalidInput: An argument is invalid.
     """
     return _cumulative("sum", x, axis, dtype, out, backend)
 
@@ -214,14 +214,14 @@ def cumprod(
         x: An array of any type.
         axis: As for `cumsum`.
         dtype: As for `sum`.
-        out: Where the result goes.
+        out: The array that receives the result.
         backend: As for `vyre.run`.
 
     Returns:
         An array in the shape of `x`, or with one axis if `axis` is None.
 
     Raises:
-        InvalidInput: An argument is of another kind.
+        InvalidInput: An argument is invalid.
     """
     return _cumulative("prod", x, axis, dtype, out, backend)
 

@@ -41,19 +41,19 @@ SAMPLED = 512
 
 
 def searchsorted(x: object, values: object, /, side: str = "left", *, backend: Backend = None) -> Array:
-    """Find where values go in a sorted array.
+    """Find the insertion positions of values in a sorted array.
 
     Args:
         x: An array with one axis, ascending in the order of `sort`.
         values: An array of the same type.
-        side: "left" for the first place that keeps the order, "right" for the last.
+        side: "left" for the first position that keeps the order, "right" for the last.
         backend: As for `vyre.run`.
 
     Returns:
         An array of int64 in the shape of `values`.
 
     Raises:
-        InvalidInput: The types differ, or an argument is of another kind.
+        InvalidInput: The types differ, or an argument is invalid.
     """
     array, wanted = vector(x), array_of(values, "values")
     dtype = type_of(array)
@@ -84,9 +84,9 @@ def top_k(
 
     Args:
         x: An array of any type, in the order of `sort`.
-        k: How many.
-        axis: The axis to look along.
-        largest: Whether the greatest are wanted, or else the least, the least first.
+        k: The number of elements.
+        axis: The axis.
+        largest: Whether to find the greatest elements; otherwise the least, the least first.
         backend: As for `vyre.run`.
 
     Returns:
@@ -94,7 +94,7 @@ def top_k(
         the axis. Of equal elements those with lower indices come first.
 
     Raises:
-        InvalidInput: There are fewer than `k` elements, or an argument is of another kind.
+        InvalidInput: There are fewer than `k` elements, or an argument is invalid.
     """
     array = array_of(x)
     which = axis_of(axis, array.ndim)

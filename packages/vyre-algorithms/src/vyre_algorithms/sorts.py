@@ -107,16 +107,16 @@ def sort(
             by their signs.
         axis: The axis to sort along.
         descending: Whether the greatest element is first.
-        before: A comparison that sorts in place of the order of the type: a function of two values of the language
-            that gives a bool, whether the first is to be before the second.
-        out: Where the result goes.
+        before: A comparison that replaces the order of the type: a function of two values of the language that returns
+            a bool, whether the first sorts before the second.
+        out: The array that receives the result.
         backend: As for `vyre.run`.
 
     Returns:
         An array in the shape of `x`, with the same bits in another order.
 
     Raises:
-        InvalidInput: An argument is of another kind.
+        InvalidInput: An argument is invalid.
     """
     array = array_of(x)
     which = axis_of(axis, array.ndim)
@@ -144,21 +144,21 @@ def argsort(
     out: Array | None = None,
     backend: Backend = None,
 ) -> Array:
-    """Find the indices that sort the elements along an axis; equal elements stay in their order.
+    """Find the indices that sort the elements along an axis; equal elements keep their order.
 
     Args:
         x: As for `sort`.
         axis: As for `sort`.
         descending: As for `sort`.
         before: As for `sort`.
-        out: Where the result goes.
+        out: The array that receives the result.
         backend: As for `vyre.run`.
 
     Returns:
         An array of int64 in the shape of `x`.
 
     Raises:
-        InvalidInput: An argument is of another kind.
+        InvalidInput: An argument is invalid.
     """
     array = array_of(x)
     which = axis_of(axis, array.ndim)
@@ -183,7 +183,7 @@ def sort_pairs(
     before: Comparison | None = None,
     backend: Backend = None,
 ) -> tuple[Array, Array]:
-    """Sort keys along an axis, and values with them; pairs with equal keys stay in their order.
+    """Sort keys along an axis, and values with them; pairs with equal keys keep their order.
 
     Args:
         keys: An array of any type.
@@ -198,7 +198,7 @@ def sort_pairs(
         The keys and the values.
 
     Raises:
-        InvalidInput: The arrays do not fit each other, or an argument is of another kind.
+        InvalidInput: The arrays do not fit each other, or an argument is invalid.
     """
     array, with_them = array_of(keys, "keys"), array_of(values, "values")
     for given, name in ((array, "keys"), (with_them, "values")):

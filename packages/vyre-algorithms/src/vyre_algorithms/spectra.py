@@ -89,7 +89,7 @@ def fft(x: object, /, axis: int = -1, *, backend: Backend = None) -> Array:
     """Transform an array along an axis: ``y[k]`` is the sum of ``x[n] · exp(−2πj kn / N)``.
 
     Args:
-        x: An array of complex64, complex128, float32 or float64. An array of a device has f32 or f64 and a last axis of
+        x: An array of complex64, complex128, float32 or float64. A device array has f32 or f64 and a last axis of
             length 2, the real and the imaginary part, which `axis` does not count.
         axis: The axis.
         backend: As for `vyre.run`.
@@ -99,7 +99,7 @@ def fft(x: object, /, axis: int = -1, *, backend: Backend = None) -> Array:
         the module's description (docs/algorithms.md): it depends on the length alone.
 
     Raises:
-        InvalidInput: The axis has no elements, or an argument is of another kind.
+        InvalidInput: The axis has no elements, or an argument is invalid.
     """
     return _complex(x, axis, False, backend)
 
@@ -116,7 +116,7 @@ def ifft(x: object, /, axis: int = -1, *, backend: Backend = None) -> Array:
         As `fft`.
 
     Raises:
-        InvalidInput: The axis has no elements, or an argument is of another kind.
+        InvalidInput: The axis has no elements, or an argument is invalid.
     """
     return _complex(x, axis, True, backend)
 
@@ -130,11 +130,11 @@ def rfft(x: object, /, axis: int = -1, *, backend: Backend = None) -> Array:
         backend: As for `vyre.run`.
 
     Returns:
-        An array of complex numbers of the same precision; of an array of a device, one with a last axis of length 2.
-        A row of an even length is transformed as half as many complex numbers (docs/algorithms.md).
+        An array of complex numbers of the same precision; for a device array, one with a last axis of length 2. A row
+        of an even length is transformed as half as many complex numbers (docs/algorithms.md).
 
     Raises:
-        InvalidInput: The axis has no elements, or an argument is of another kind.
+        InvalidInput: The axis has no elements, or an argument is invalid.
     """
     rows, which = _real_rows(x, axis)
     *others, length = rows.shape
@@ -157,7 +157,7 @@ def irfft(x: object, /, n: int | None = None, axis: int = -1, *, backend: Backen
         An array of real numbers of the same precision.
 
     Raises:
-        InvalidInput: The result has no elements along the axis, or an argument is of another kind.
+        InvalidInput: The result has no elements along the axis, or an argument is invalid.
     """
     parts, which = _complex_rows(x, axis)
     *others, known, _ = parts.shape

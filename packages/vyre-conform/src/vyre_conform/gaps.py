@@ -23,7 +23,7 @@ FIELDS = frozenset(("cells", "backend", "reason", "upstream"))
 
 
 class BadGapList(VyreError, ValueError):
-    """A list of known gaps with an entry that does not say which cells, why, and where that is followed."""
+    """A list of known gaps with an entry without cells, reason or upstream."""
 
     code = "E1202"
 

@@ -22,7 +22,7 @@ from vyre_foundation.text import parse, print_program
 
 
 class BadReproducer(VyreError, ValueError):
-    """A file that does not say how to launch its program."""
+    """A file that does not state the launch of its program."""
 
     code = "E1203"
 

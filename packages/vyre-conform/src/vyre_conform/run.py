@@ -52,13 +52,13 @@ class Exit(IntEnum):
 
 
 class BadRun(VyreError, ValueError):
-    """A file that is not a run, or not any more what was written."""
+    """A file that is not a run, or was changed after it was written."""
 
     code = "E1204"
 
 
 class RunsDiffer(VyreError, ValueError):
-    """Runs that are not about the same thing, or do not make a whole."""
+    """Runs with different tasks, or an incomplete set of shards."""
 
     code = "E1205"
 

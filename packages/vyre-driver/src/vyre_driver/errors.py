@@ -53,7 +53,7 @@ def _restore(cls: type[BackendError], message: str, fix: str, where: str, fields
 
 
 class DeviceOutOfMemory(BackendError):
-    """The device has no room for what a dispatch needs."""
+    """The device does not have the memory that a dispatch needs."""
 
     number = 1001
     remedy = "use smaller buffers, or split the dispatch"
@@ -132,7 +132,7 @@ class InvalidProgram(BackendError, facts.InvalidProgram):
 
 
 class InvalidInput(BackendError, ValueError):
-    """An array or another argument of the caller does not fit what was declared; nothing has touched the device."""
+    """An array or another argument does not fit the declarations; the device was not used."""
 
     number = 1007
     remedy = "pass a buffer that matches the program's declaration"
@@ -171,8 +171,8 @@ class OutputLimitExceeded(BackendError):
 class DispatchTimeout(BackendError):
     """The timeout of the configuration has passed, so the dispatch has no outputs.
 
-    A kernel that runs cannot be killed: it ends on its own, and the backend stays usable; `try_recover` gives up a
-    device whose work does not end.
+    A running kernel cannot be killed: it ends on its own, and the backend stays usable; `try_recover` abandons a device
+    whose work does not end.
     """
 
     number = 1009
@@ -197,10 +197,10 @@ class DeviceLost(BackendError):
 
 
 class Trapped(BackendError):
-    """A `trap` ran; of several, the lowest invocation's, then the first of the program. There are no outputs.
+    """A `trap` ran; of several, the error reports that of the lowest invocation. There are no outputs.
 
-    `origins` are the lines of Python that wrote the trap, where they are known. A device records no more than the tag,
-    so it names the lines of all traps with that tag.
+    `origins` are the Python lines that recorded the trap, if they are known. A device records only the tag, so they are
+    the lines of all traps with that tag.
     """
 
     number = 1011
@@ -286,7 +286,7 @@ class InvalidLaunch(BackendError, ValueError):
 
 
 class ContractMismatch(BackendError, TypeError):
-    """A backend class or plugin does not state a contract that this vyre-driver speaks."""
+    """A backend class or plugin does not state a contract that this vyre-driver supports."""
 
     number = 1016
     remedy = "state the contract that the class implements"
@@ -307,7 +307,7 @@ class DuplicateBackend(BackendError, ValueError):
 
 
 class InvalidSetting(BackendError, ValueError):
-    """An environment variable has a value that means nothing."""
+    """An environment variable has an invalid value."""
 
     number = 1018
     remedy = "correct the variable, or unset it"
@@ -339,7 +339,7 @@ class ShadowDiverged(BackendError):
 
 
 class BadCapsule(BackendError, ValueError):
-    """A file that is no replay capsule, or one that was changed."""
+    """A file that is not a replay capsule, or was changed."""
 
     number = 1020
     remedy = "replay a file that a shadowed dispatch has written"
@@ -349,7 +349,7 @@ class BadCapsule(BackendError, ValueError):
 
 
 class BadArtifact(BackendError, ValueError):
-    """A compiled program that this device cannot run: made for another, or no such file."""
+    """A file that is not a compiled program, or a compiled program that this device cannot run."""
 
     number = 1022
     remedy = "compile the program again for this device, with `vyre compile`"
@@ -371,7 +371,7 @@ class PolicyDenied(BackendError, PermissionError):
 
 
 class ResidentGraphReuseTelemetryError(BackendError, ValueError):
-    """Counts of reuse that no run can have: a number below 0, or one that was more before."""
+    """Impossible counts of reuse: a number below 0, or one that decreased."""
 
     number = 1023
     remedy = "compare counts of one backend, the earlier ones on the right"

@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 class VyreError(Exception):
     """Base of all errors: `str()` always ends with ``Fix: <remedy>``.
 
-    `message` says what was got and what was expected, `fix` what to do, `where` names the place, and keyword
-    `fields` keep the facts for programs that read errors.
+    `message` says what was received and what was expected, `fix` what to do, `where` names the place, and keyword
+    `fields` have the facts for programs that process errors.
     """
 
     code: ClassVar[str] = "E000"
@@ -51,13 +51,13 @@ def _restore(cls: type[VyreError], message: str, fix: str, where: str, fields: d
 
 
 class TypeMismatch(VyreError, TypeError):
-    """An op got operands that it does not accept, or a function an argument of another kind."""
+    """An op got operands, or a function an argument, of a type that it does not accept."""
 
     code = "E101"
 
 
 class LiteralOutOfRange(VyreError, ValueError):
-    """A Python value has no representation in the type it should become a literal of."""
+    """A Python value cannot be represented in the type of the literal."""
 
     code = "E102"
 
@@ -69,6 +69,6 @@ class DeclarationError(VyreError, ValueError):
 
 
 class BuildError(VyreError):
-    """The builder was used in a way that has no meaning, such as a statement outside of its program."""
+    """The builder was used in an invalid way, such as a statement outside of its program."""
 
     code = "E104"

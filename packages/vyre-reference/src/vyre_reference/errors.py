@@ -11,7 +11,7 @@ from vyre_foundation.ir.origin import Origin
 
 
 class EvaluationError(BackendError):
-    """Base of the faults that only running a program shows."""
+    """Base of the faults that show only at run time."""
 
     number = 1100
 
@@ -38,7 +38,7 @@ class DivergentBarrier(EvaluationError):
 
 
 class DataRace(EvaluationError):
-    """Two invocations touch one element between two barriers, at least one of them writing without an atomic.
+    """Two invocations access one element between two barriers, and at least one of them writes without an atomic.
 
     `first` and `second` are (invocation, what it does, the path of the statement), and `origins` the lines of Python
     that wrote the two, where they are known. Both are None where each run of the program has raced in another way.

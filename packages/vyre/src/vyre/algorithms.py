@@ -1,7 +1,7 @@
-"""Algorithms over arrays whose results are the same bits on every backend: `vyre_algorithms` at the front door.
+"""Algorithms over arrays with the same bits on every backend, from `vyre_algorithms`.
 
-Those whose names mean something else in `vyre` have only this place: `vyre.algorithms.min` is of arrays, `vyre.min` of
-two values of a program.
+Some names have another meaning in `vyre` itself: `vyre.algorithms.select` takes an array, `vyre.select` chooses between
+two values of a kernel.
 """
 
 from vyre_algorithms import *  # noqa: F403

@@ -36,8 +36,8 @@ def array(given: object, dtype: Any = None, *, backend: str | VyreBackend | None
         The array; a `StructArray`, if its elements are structures.
 
     Raises:
-        InvalidInput: `given` is no array, carries no type, or is in the memory of another backend.
-        BuildError: Its type is none of the language, or `dtype` cannot hold its values.
+        InvalidInput: `given` is not an array, has no type, or is in the memory of another backend.
+        BuildError: The language does not have its type, or `dtype` cannot hold its values.
         DeviceOutOfMemory: It does not fit; the error names the largest arrays on the device.
     """
     opened, structure = _backend(given, backend), structured(given if dtype is None else dtype)
@@ -57,16 +57,16 @@ def asarray(
 @overload
 def asarray(given: object, dtype: type, *, backend: str | VyreBackend | None = None) -> StructArray: ...
 def asarray(given: object, dtype: Any = None, *, backend: str | VyreBackend | None = None) -> DeviceArray | StructArray:
-    """Give an array as an array of a backend, without a copy where its memory can be used in place.
+    """Make an array of a backend from an array, without a copy if its memory can be used in place.
 
     Args:
         given: As for `vyre.array`. A contiguous writable array of the host is used in place by backends that compute in
-            host memory: what is written to either is seen in both.
-        dtype: The type of the elements; another one than that of `given` makes a copy.
+            host memory: a write to either is visible in both.
+        dtype: The type of the elements; if it differs from that of `given`, the result is a copy.
         backend: As for `vyre.array`.
 
     Returns:
-        `given` itself, if it is an array of the backend; else an array over its memory, or a copy.
+        `given` itself if it is an array of the backend; otherwise an array over its memory, or a copy.
 
     Raises:
         InvalidInput: As for `vyre.array`.
@@ -98,7 +98,7 @@ def zeros(
         The array; a `StructArray`, if its elements are structures.
 
     Raises:
-        InvalidInput: The shape is none.
+        InvalidInput: The shape is invalid.
         DeviceOutOfMemory: It does not fit; the error names the largest arrays on the device.
     """
     structure = structured(dtype)
@@ -115,7 +115,7 @@ def empty(shape: int | Sequence[int], dtype: type, *, backend: str | VyreBackend
 def empty(
     shape: int | Sequence[int], dtype: Any, *, backend: str | VyreBackend | None = None
 ) -> DeviceArray | StructArray:
-    """Make an array whose contents a caller is going to write. Until then they are unspecified.
+    """Make an array with unspecified contents, for the caller to write.
 
     Args:
         shape: As for `vyre.zeros`.
@@ -126,7 +126,7 @@ def empty(
         The array; a `StructArray`, if its elements are structures.
 
     Raises:
-        InvalidInput: The shape is none.
+        InvalidInput: The shape is invalid.
         DeviceOutOfMemory: It does not fit; the error names the largest arrays on the device.
     """
     structure = structured(dtype)

@@ -36,13 +36,13 @@ class ProgressBars:
 
 @contextmanager
 def progress(console: Console | None = None) -> Iterator[None]:
-    """Show progress bars while the context lasts: of compiling, profiling and tuning.
+    """Show progress bars of compiling, profiling and tuning in a ``with`` block.
 
-    They go to standard error and vanish at the end. Where that is neither a terminal nor a notebook there are none. A
-    notebook needs ``pip install 'vyre[notebook]'``.
+    They are written to standard error and vanish at the end. There are none if that is neither a terminal nor a
+    notebook. A notebook needs ``pip install 'vyre[notebook]'``.
 
     Args:
-        console: Where they go instead.
+        console: Another console for the bars.
     """
     shown = Console(stderr=True) if console is None else console
     if not (shown.is_terminal or shown.is_jupyter):

@@ -50,17 +50,17 @@ def run(
     """Run a program once over arrays.
 
     Args:
-        program: What `build()` returned, or a kernel.
+        program: The program that `build()` returned, or a kernel.
         inputs: The inputs by buffer name, for names that keywords cannot have.
-        backend: As for `backend_for`. Without one, that which `tune` has measured to be the fastest for the program and
-            this size of data, if it has.
+        backend: As for `backend_for`. By default, the fastest one for this program and size of data, if `tune` has
+            measured it.
         config: The options of the dispatch. The profile ``shadow`` compares the outputs with the reference's,
             ``shadow:16`` does so for one run in sixteen.
         invocations: The least number of invocations on x, (x, y) or (x, y, z). By default there are as many on x as the
             longest output has elements.
         **arrays: The inputs by buffer name: NumPy arrays of the declared types and any shape, objects that export
-            DLPack or the array interface, and numbers for uniforms of one element. Arrays of a device, made by
-            `vyre.array`, are used where they are, on their backend unless another one is asked for.
+            DLPack or the array interface, and numbers for uniforms of one element. Device arrays, made by `vyre.array`,
+            are used in place, on their backend.
 
     Returns:
         The outputs by buffer name, in the declared types: NumPy arrays, or arrays of the device if any input is one. An
@@ -68,10 +68,10 @@ def run(
         dimension.
 
     Raises:
-        InvalidInput: A buffer, which the error names, is missing, unknown, of another type or of another backend.
-        InvalidLaunch: An argument, which the error names, is of another kind.
+        InvalidInput: A buffer, which the error names, is missing, unknown, or has a wrong type or backend.
+        InvalidLaunch: An argument, which the error names, is invalid.
         Trapped: The program recorded a failure.
-        VyreError: The dispatch failed otherwise (docs/codes.md).
+        VyreError: The dispatch failed for another reason (docs/codes.md).
     """
     program = required_program(program)
     launch = launch_of(program, inputs, arrays, config, invocations)
@@ -95,27 +95,28 @@ def tune(
     workgroup_sizes: Iterable[tuple[int, int, int]] | None = None,
     **arrays: object,
 ) -> Tuning:
-    """Find by measurement how a program runs fastest over data of this size, and run it so from now on.
+    """Measure how a program runs fastest for data of this size, and use that from now on.
 
-    Candidates are the workgroup sizes that are proven not to matter, the queues of a device, and the backends. What is
-    found is kept for later processes with the identity of the device, for inputs of the same power of two in bytes.
+    Candidates are the workgroup sizes that provably do not change the result, the queues of a device, and the backends.
+    The choice is stored for later processes, for this device and for inputs of the same size in bytes, rounded to a
+    power of two.
 
     Args:
-        program: What `build()` returned, or a kernel.
+        program: The program that `build()` returned, or a kernel.
         inputs: The inputs by buffer name, as for `run`.
-        backend: The backend to tune for, or several. By default all that are available and may be chosen without being
-            named; then a `run` that names no backend takes the fastest.
+        backend: The backend to tune for, or several. By default all available ones that may be chosen without being
+            named; then a `run` that names no backend uses the fastest.
         config: The options of the dispatches.
         invocations: The least number of invocations, as for `run`.
-        workgroup_sizes: Sizes to try, (x, y, z) each, for a program whose meaning could depend on them: the caller says
-            that it does not.
+        workgroup_sizes: Sizes to try, (x, y, z) each, for a program whose result could depend on them; the caller
+            guarantees that it does not.
         **arrays: The inputs by buffer name, as for `run`.
 
     Returns:
-        What was tried, with times, and what was taken: only what gives the same bytes. `print` shows it.
+        The candidates with their times, and the choice, which always gives the same bytes. `print` shows it.
 
     Raises:
-        UnsupportedFeature: The backend that is named cannot be tuned.
+        UnsupportedFeature: The named backend cannot be tuned.
         VyreError: What `run` raises.
     """
     program = required_program(program)
@@ -139,17 +140,18 @@ def check(
     invocations: int | Sequence[int] | None = None,
     **arrays: object,
 ) -> dict[str, npt.NDArray[Any]]:
-    """Run a program and look for faults that depend on the data.
+    """Run a program and look for data races.
 
-    A race, two invocations that use one element with no barrier between them and without atomics, has no meaning and no
-    error on a device (docs/language.md, "Memory"). One run finds a race of these inputs on this grid if there is any,
-    unless old values of atomics decide which elements are used.
+    In a race, two invocations access one element, at least one of them writes, and there are neither atomics nor a
+    barrier between them (docs/language.md, "Memory"). The result is undefined, and a device does not report it. One run
+    finds a race for these inputs and this grid if there is any, unless old values of atomics decide which elements are
+    used.
 
     Args:
-        program: What `build()` returned, or a kernel.
+        program: The program that `build()` returned, or a kernel.
         inputs: The inputs by buffer name, as for `run`.
-        backend: As for `run`. The program runs there with a shadow of its memory, one or two words of 64 bits for each
-            element that it may write. The reference compares accesses one by one instead, hundreds of times slower.
+        backend: As for `run`. The program runs there with one or two additional 64-bit words for each element that it
+            may write. The reference compares accesses one by one instead, and is hundreds of times slower.
         config: The options of the dispatch.
         invocations: The least number of invocations, as for `run`.
         **arrays: The inputs by buffer name, as for `run`.
@@ -180,7 +182,7 @@ def grid_for(
     """Compute the grid for a number of invocations, for `DispatchConfig.grid_override`.
 
     Args:
-        program: What `build()` returned, or a kernel.
+        program: The program that `build()` returned, or a kernel.
         invocations: The least number on x, (x, y) or (x, y, z): of an image (width, height), where its array has the
             shape (height, width).
         config: May have a workgroup size that replaces the program's.
@@ -189,7 +191,7 @@ def grid_for(
         Workgroups on each axis, (x, y, z).
 
     Raises:
-        InvalidLaunch: The program is none, or the number of invocations is none.
+        InvalidLaunch: `program` is not a program, or `invocations` is invalid.
     """
     return grid_of_invocations(required_program(program), invocations, DEFAULT_CONFIG if config is None else config)
 

@@ -47,8 +47,8 @@ class GraphBuilder(GraphRecorder):
         Args:
             backend: As for `vyre.backend_for`.
             fusion: Whether dispatches may be fused where that is proven to give the same bytes.
-            overlap: Whether transfers may run beside launches, where the backend does that. None takes what was
-                measured of this graph on this device, and a rule where nothing was.
+            overlap: Whether transfers may overlap with launches, if the backend can do that. None uses the measured
+                choice for this graph on this device, or a default rule.
             placement: Other backends, or other devices, by the names of the nodes that run there. The name of a loop
                 or a call places everything in it. Copies between devices are derived.
 
@@ -72,10 +72,10 @@ class GraphBuilder(GraphRecorder):
         backend: str | VyreBackend | None = None,
         **arrays: object,
     ) -> GraphTuningReport:
-        """Measure whether the recorded graph is faster fused, with small dispatches together, or in waves.
+        """Measure whether the graph is faster with fusion, with merged small dispatches, or in waves.
 
-        Later compilations of the graph for this device take the fastest form, also in other processes. Only forms that
-        give the bytes of the recorded order take part.
+        Later compilations of the graph for this device use the fastest variant, also in other processes. Only variants
+        with the bytes of the recorded order are considered.
 
         Args:
             inputs: The inputs by name, for names that keywords cannot have.
@@ -83,7 +83,7 @@ class GraphBuilder(GraphRecorder):
             **arrays: An array for each input.
 
         Returns:
-            What was measured, and what was taken. `print` shows it.
+            The measurements and the choice. `print` shows them.
 
         Raises:
             InvalidGraph: With all findings.
@@ -98,10 +98,10 @@ class GraphBuilder(GraphRecorder):
 
 
 def graph(name: str) -> GraphBuilder:
-    """Begin to record a graph: dispatches, copies and loops that are validated and run as one.
+    """Record a graph: dispatches, copies and loops that are validated and run as one.
 
     Args:
-        name: What messages call it.
+        name: Its name in messages.
 
     Returns:
         A recorder. In a ``with`` block, it validates the graph at the end of the block.

@@ -34,9 +34,9 @@ def profile(
     seconds: float = SECONDS,
     **arrays: object,
 ) -> DispatchProfile:
-    """Run a program or a graph many times, and say what its kernels take beside what the device can do.
+    """Run a program or a graph many times, and compare its kernels with the limits of the device.
 
-    The device is opened a second time for it, with a clock around each kernel.
+    This opens the device a second time, and measures each kernel.
 
     Args:
         what: A program, a kernel, a graph, or the recorder of one.
@@ -44,7 +44,7 @@ def profile(
         backend: As for `backend_for`.
         config: The options of the dispatches of a program.
         invocations: As for `run`.
-        seconds: How long to run after the first runs; the first profile on a device takes about a second more.
+        seconds: The time for repeated runs, in seconds; the first profile on a device takes about a second more.
         **arrays: The inputs by name.
 
     Returns:
@@ -72,10 +72,10 @@ def explain(
     invocations: int | Sequence[int] | None = None,
     **arrays: object,
 ) -> DispatchExplanation:
-    """Say everything that is decided about running a program or a graph, and why. Nothing runs.
+    """Explain every decision about running a program or a graph, with its reason. Nothing runs.
 
     Args:
-        what: A program, a kernel, a graph, or the recorder of one. Programs are compiled if they are not yet.
+        what: A program, a kernel, a graph, or the recorder of one. Programs are compiled if necessary.
         inputs: The inputs by name, for names that keywords cannot have. Those of a graph are not needed.
         backend: As for `backend_for`.
         config: The options of the dispatch of a program.
@@ -83,7 +83,7 @@ def explain(
         **arrays: The inputs by name.
 
     Returns:
-        The verdicts in the order in which they are taken: ``print`` shows them, ``to_json()`` gives data.
+        The decisions in the order in which they are made: ``print`` shows them, ``to_json()`` returns data.
 
     Raises:
         VyreError: What `run` raises before it runs.

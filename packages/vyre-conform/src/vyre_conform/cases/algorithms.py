@@ -50,7 +50,7 @@ Call = Callable[[ReferenceBackend], object]
 
 
 class AnotherDigest(VyreError):
-    """A launch on the reference does not give what is on file."""
+    """A launch on the reference does not have the recorded digest."""
 
     code = "E1214"
 

@@ -28,7 +28,7 @@ LINE = re.compile(r"#\s+(run:|in|out|trap)\s+(.*)")
 
 
 class BadCorpus(VyreError, ValueError):
-    """A line of a corpus file that says nothing that can be run."""
+    """A line of a corpus file that cannot be interpreted."""
 
     code = "E1209"
 

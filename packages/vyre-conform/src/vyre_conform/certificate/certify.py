@@ -22,7 +22,7 @@ OF_A_BACKEND = ("backend", "version", "facts", "packages", "code", "sources")
 
 
 class NotCertifiable(VyreError, ValueError):
-    """A run that proves nothing, or not what a certificate would say."""
+    """A run that cannot be certified."""
 
     code = "E1212"
 

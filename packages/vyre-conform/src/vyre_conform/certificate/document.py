@@ -43,7 +43,7 @@ MOST_REPEATS = 100
 
 
 class BadCertificate(VyreError, ValueError):
-    """A file that is not a certificate, not any more what was certified, or one that contradicts itself."""
+    """A file that is not a certificate, was changed, or contradicts itself."""
 
     code = "E1211"
 

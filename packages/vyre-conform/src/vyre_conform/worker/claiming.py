@@ -9,7 +9,7 @@ from vyre_foundation.errors import VyreError, without_remedy
 
 
 class BrokenClaim(VyreError):
-    """A backend says of itself what is not so."""
+    """A claim of a backend about itself is wrong."""
 
     code = "E1208"
 
@@ -21,7 +21,7 @@ def require(holds: bool, words: str) -> None:
 
 
 class NotExercised(VyreError):
-    """A backend that does not do, here and now, what a case is about: the case shows nothing of it."""
+    """The backend does not do what a case tests, so the case has no result."""
 
     code = "E1210"
 

@@ -59,8 +59,8 @@ NAMED_HOLDERS = 5
 class DeviceArray(WithoutOperators, ResidentArray):
     """An array in the memory of one backend. Made by `array`, `asarray`, `empty` and `zeros`, and by kernels.
 
-    A slice is a view: it has the same memory. The memory is freed when nothing refers to an array over it any more, or
-    at `close`, which a ``with`` block calls at its end. Calls from several threads are serialized by the backend.
+    A slice is a view of the same memory. The memory is freed when no array over it is left, or by `close`, which a
+    ``with`` block calls at its end. Calls from several threads are serialized by the backend.
     """
 
     __slots__ = (
@@ -113,7 +113,7 @@ class DeviceArray(WithoutOperators, ResidentArray):
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """The distance of neighbours on each axis in bytes, as in NumPy."""
+        """The distance of adjacent elements on each axis in bytes, as in NumPy."""
         return tuple([stride * self.dtype.size for stride in self._strides])
 
     @property
@@ -141,13 +141,13 @@ class DeviceArray(WithoutOperators, ResidentArray):
     # ── to the host ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def numpy(self, *, copy: bool = True) -> npt.NDArray[Any]:
-        """Give the elements as a NumPy array: a copy, in one download, or the memory itself.
+        """Return the elements as a NumPy array: a copy, in one download, or the memory itself.
 
         Args:
-            copy: False asks for an array over the same memory, in which writes of either are seen.
+            copy: False returns an array over the memory itself, so that writes are visible in both.
 
         Raises:
-            UnsupportedFeature: `copy` is False, and the memory is not the host's.
+            UnsupportedFeature: `copy` is False, and the memory is not host memory.
             StaleHandle: The array was closed, or its device was opened again.
         """
         if not copy:
@@ -246,7 +246,7 @@ class DeviceArray(WithoutOperators, ResidentArray):
         return exported
 
     def item(self) -> bool | int | float:
-        """Copy the only element to the host, as a number of Python."""
+        """Copy the only element to the host, as a Python number."""
         if self.size != 1:
             fix = "index the element, as in array[0]"
             raise InvalidInput("array", needed="one element", got=f"{self.size} elements", fix=fix)
@@ -254,7 +254,7 @@ class DeviceArray(WithoutOperators, ResidentArray):
         return found
 
     def tolist(self) -> Any:
-        """Copy the elements to the host, as lists of numbers of Python, as in NumPy."""
+        """Copy the elements to the host, as lists of Python numbers, as in NumPy."""
         return self.numpy().tolist()
 
     def __format__(self, spec: str, /) -> str:
@@ -306,7 +306,7 @@ class DeviceArray(WithoutOperators, ResidentArray):
         return (self[number] for number in range(len(self)))
 
     def reshape(self, *shape: int | Sequence[int]) -> DeviceArray:
-        """Give the elements another shape: a view, or a copy on the device where the elements are not contiguous.
+        """Change the shape: return a view, or a copy on the device if the elements are not contiguous.
 
         A contiguous array that has the shape is returned itself.
 
@@ -499,7 +499,7 @@ def allocate(backend: VyreBackend, dtype: DType, shape: tuple[int, ...], *, is_z
 
 
 def numpy_dtype(array: Any) -> np.dtype[Any]:
-    """NumPy's type of the elements of an array of the host or of a device, or of a range of a graph."""
+    """The NumPy type of the elements of a host array, a device array, or a range of a graph."""
     return np.dtype(array.dtype.numpy if isinstance(array.dtype, DType) else array.dtype)
 
 

@@ -1,4 +1,4 @@
-"""Dispatches over arrays of a device: results stay there, and only arrays of the host are uploaded."""
+"""Dispatches over device arrays: results stay there, and only NumPy arrays are uploaded."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def dispatch_device_arrays(
         The outputs by name, in the memory of `backend`.
 
     Raises:
-        InvalidInput: A buffer, which the error names, is missing, unknown, of another type or of another backend.
+        InvalidInput: A buffer, which the error names, is missing, unknown, or has a wrong type or backend.
         DeviceOutOfMemory: The outputs do not fit; the error names the largest arrays on the device.
     """
     inputs = program.inputs

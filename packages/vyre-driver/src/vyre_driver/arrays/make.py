@@ -1,4 +1,4 @@
-"""Making arrays of a device from shapes, from host memory and from arrays of other libraries."""
+"""Making device arrays from shapes, from host memory and from arrays of other libraries."""
 
 from __future__ import annotations
 

@@ -154,13 +154,13 @@ class StructArray(WithoutOperators):
         return self.shape[0]
 
     def numpy(self, *, copy: bool = True) -> npt.NDArray[Any]:
-        """Give the elements as a structured array of NumPy: a copy, in one download, or the memory itself.
+        """Return the elements as a structured NumPy array: a copy, in one download, or the memory itself.
 
         Args:
-            copy: False asks for an array over the same memory, in which writes of either are seen.
+            copy: False returns an array over the memory itself, so that writes are visible in both.
 
         Raises:
-            UnsupportedFeature: `copy` is False, and the memory is not the host's.
+            UnsupportedFeature: `copy` is False, and the memory is not host memory.
             StaleHandle: The array was closed, or its device was opened again.
         """
         return layout_of(self.dtype).structures(self.units.numpy(copy=copy))
@@ -242,7 +242,7 @@ class StructArray(WithoutOperators):
         self.units.assign(given_units(self.dtype, "array", given))
 
     def reshape(self, *shape: int) -> StructArray:
-        """Give the elements another shape: a view, or a copy on the device where they are not contiguous.
+        """Change the shape: return a view, or a copy on the device if the elements are not contiguous.
 
         Args:
             *shape: The lengths; one of them may be -1.

@@ -24,15 +24,15 @@ class Preference(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class DispatchConfig:
-    """Options of a dispatch; every field is honoured by every path or refused with a typed error.
+    """Options of a dispatch; every path either applies a field or refuses it with a typed error.
 
-    `ulp_budget`: greatest error in units in the last place that elementary functions may have; 0 means exact.
-    `timeout`: seconds from the call, at most 10**9; None: as long as it takes. `max_output_bytes`: refuse dispatches
-    whose outputs are larger. `workgroup_override` replaces the program's workgroup size, `grid_override` the inferred
-    grid (workgroups per axis). `fixpoint_iterations` runs the whole program that many times over the same buffers.
-    `cooperative`: all workgroups of a launch run at the same time, and grid barriers are inside of it, or the dispatch
-    is refused; without it the backend does so where it can, and ends launches at grid barriers where not. `label` and
-    `profile` name the dispatch in reports.
+    `ulp_budget`: the largest error of elementary functions in units in the last place; 0 means exact. `timeout`:
+    seconds from the call, at most 10**9; None: as long as it takes. `max_output_bytes`: refuse dispatches whose outputs
+    are larger. `workgroup_override` replaces the program's workgroup size, `grid_override` the inferred grid
+    (workgroups per axis). `fixpoint_iterations` runs the whole program that many times over the same buffers.
+    `cooperative`: all workgroups of a launch run at the same time, with grid barriers inside the launch, or the
+    dispatch is refused; without it the backend does so if it can, and otherwise splits the launch at grid barriers.
+    `label` and `profile` name the dispatch in reports.
     """
 
     profile: str | None = None

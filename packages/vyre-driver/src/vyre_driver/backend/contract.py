@@ -59,9 +59,8 @@ class VyreBackend(TypedDispatchExt):
     Two calls with equal program, inputs and configuration give equal bytes, on this backend and on every other. A
     backend may be called from several threads. All failures are `BackendError`s.
 
-    The outputs of a dispatch that a subclass defines are checked: `InvalidOutput` if they are not those that the
-    program declares. With ``checked=False`` those of the class itself are not, because a launch plan makes them, or
-    another backend.
+    The outputs of a dispatch that a subclass defines are checked against the program's declarations (`InvalidOutput`).
+    ``checked=False`` turns this off for the class itself, if a launch plan or another backend makes its outputs.
     """
 
     contract: ClassVar[int] = CONTRACT
@@ -116,7 +115,7 @@ class VyreBackend(TypedDispatchExt):
     # ── resident resources ───────────────────────────────────────────────────────────────────────────────────────────
 
     def allocate_resident(self, byte_len: int) -> Resource:
-        """Memory on the device, zero at first.
+        """Memory on the device, initially zero.
 
         It lives until `free_resident`, the end of the handle's ``with`` block, or its last reference.
         """
@@ -246,7 +245,7 @@ class VyreBackend(TypedDispatchExt):
     # ── device buffers ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def allocate_device_buffer(self, byte_len: int) -> DeviceBuffer:
-        """A buffer in the backend's memory, zero at first."""
+        """A buffer in the backend's memory, initially zero."""
         raise self._unsupported(DEVICE_BUFFER_FEATURE)
 
     def wrap_device_buffer(self, foreign: object) -> DeviceBuffer:

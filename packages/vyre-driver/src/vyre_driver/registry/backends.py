@@ -74,7 +74,7 @@ def registered_backends() -> tuple[BackendRegistration, ...]:
 
 
 def registered_backends_by_precedence() -> tuple[BackendRegistration, ...]:
-    """Every usable registration, the most preferred first; equal ranks by id, whatever the order of installation."""
+    """All usable registrations, the most preferred first; ties are ordered by id."""
     return tuple(sorted(_registry.all().values(), key=lambda r: (r.precedence, r.id)))
 
 

@@ -142,7 +142,7 @@ def step_of(given: object) -> int:
 
 
 def axis(given: object) -> int:
-    """Give the number of an axis. Whether there is such an axis is checked by the node."""
+    """Return the number of an axis. Whether there is such an axis is checked by the node."""
     return integer(given, "an axis", "pass 0, 1 or 2, for x, y and z")
 
 

@@ -58,7 +58,7 @@ def clamp(x: Operand, low: Operand, high: Operand) -> Value:
         A value of the type of the operands.
 
     Raises:
-        TypeMismatch: The operands have different types, or are no numbers.
+        TypeMismatch: The operands have different types, or are not numbers.
         BuildError: No operand is a value.
     """
     x, low, high = _values("clamp", (x, low, high))
@@ -79,7 +79,7 @@ def saturate(x: Operand) -> Value:
         A value of that type.
 
     Raises:
-        TypeMismatch: `x` is no float.
+        TypeMismatch: `x` is not a float.
     """
     (x,) = _values("saturate", (x,), "float")
     return clamp(x, 0.0, 1.0)
@@ -101,7 +101,7 @@ def lerp(x: Operand, y: Operand, t: Operand) -> Value:
         A value of the type of the operands.
 
     Raises:
-        TypeMismatch: The operands have different types, or are no floats.
+        TypeMismatch: The operands have different types, or are not floats.
         BuildError: No operand is a value.
     """
     x, y, t = _values("lerp", (x, y, t), "float")
@@ -124,7 +124,7 @@ def smoothstep(low: Operand, high: Operand, x: Operand) -> Value:
         A value of the type of the operands.
 
     Raises:
-        TypeMismatch: The operands have different types, or are no floats.
+        TypeMismatch: The operands have different types, or are not floats.
         BuildError: No operand is a value.
     """
     low, high, x = _values("smoothstep", (low, high, x), "float")
@@ -137,7 +137,7 @@ def step(edge: V | Number, x: V) -> V: ...
 @overload
 def step(edge: Operand, x: Operand) -> Value: ...
 def step(edge: Operand, x: Operand) -> Value:
-    """Give 0 below an edge and 1 from there on: ``select(x < edge, 0, 1)``. A NaN gives 1.
+    """Return 0 below an edge and 1 from there on: ``select(x < edge, 0, 1)``. A NaN gives 1.
 
     Args:
         edge: A value of a float type, or a number.
@@ -147,7 +147,7 @@ def step(edge: Operand, x: Operand) -> Value:
         A value of the type of the operands.
 
     Raises:
-        TypeMismatch: The operands have different types, or are no floats.
+        TypeMismatch: The operands have different types, or are not floats.
         BuildError: No operand is a value.
     """
     edge, x = _values("step", (edge, x), "float")
@@ -159,7 +159,7 @@ def fract(x: V) -> V: ...
 @overload
 def fract(x: Operand) -> Value: ...
 def fract(x: Operand) -> Value:
-    """Give the fraction of a float: ``x - floor(x)``. Just below an integer it rounds to 1.
+    """Return the fraction of a float: ``x - floor(x)``. Just below an integer it rounds to 1.
 
     Args:
         x: A value of a float type.
@@ -168,7 +168,7 @@ def fract(x: Operand) -> Value:
         A value of that type.
 
     Raises:
-        TypeMismatch: `x` is no float.
+        TypeMismatch: `x` is not a float.
     """
     (x,) = _values("fract", (x,), "float")
     return x - apply("floor", x)
@@ -188,7 +188,7 @@ def radians(x: Operand) -> Value:
         A value of that type.
 
     Raises:
-        TypeMismatch: `x` is no float.
+        TypeMismatch: `x` is not a float.
     """
     (x,) = _values("radians", (x,), "float")
     return x * (math.pi / 180)
@@ -208,7 +208,7 @@ def degrees(x: Operand) -> Value:
         A value of that type.
 
     Raises:
-        TypeMismatch: `x` is no float.
+        TypeMismatch: `x` is not a float.
     """
     (x,) = _values("degrees", (x,), "float")
     return x * (180 / math.pi)
@@ -231,7 +231,7 @@ def floor_div(x: Operand, y: Operand) -> Value:
         A value of the type of the operands.
 
     Raises:
-        TypeMismatch: The operands have different types, or are no integers.
+        TypeMismatch: The operands have different types, or are not integers.
         BuildError: No operand is a value.
     """
     x, y = _values("floor_div", (x, y), "integer")
@@ -244,7 +244,7 @@ def floor_mod(x: V, y: V | Number) -> V: ...
 @overload
 def floor_mod(x: Operand, y: Operand) -> Value: ...
 def floor_mod(x: Operand, y: Operand) -> Value:
-    """Give the remainder of `floor_div`, with the sign of the divisor, as ``%`` of Python; ``floor_mod(x, 0) = 0``.
+    """Return the remainder of `floor_div`, with the sign of the divisor, as ``%`` of Python; ``floor_mod(x, 0) = 0``.
 
     It is ``rem(x, y) + y`` where the remainder is not 0 and has another sign than `y`, else ``rem(x, y)``.
 
@@ -256,7 +256,7 @@ def floor_mod(x: Operand, y: Operand) -> Value:
         A value of the type of the operands.
 
     Raises:
-        TypeMismatch: The operands have different types, or are no integers.
+        TypeMismatch: The operands have different types, or are not integers.
         BuildError: No operand is a value.
     """
     x, y = _values("floor_mod", (x, y), "integer")
@@ -281,7 +281,7 @@ def ceil_div(x: Operand, y: Operand) -> Value:
         A value of the type of the operands.
 
     Raises:
-        TypeMismatch: The operands have different types, or are no integers.
+        TypeMismatch: The operands have different types, or are not integers.
         BuildError: No operand is a value.
     """
     x, y = _values("ceil_div", (x, y), "integer")

@@ -34,10 +34,10 @@ def _assigned(compute: Callable[[Any, Any], Any]) -> Callable[[Mutable, Operand]
 
 
 class Mutable(Operators):
-    """A mutable local, made by `ProgramBuilder.var`. Each use reads it at that point of the program.
+    """A mutable local, made by `ProgramBuilder.var`. Each use reads its value at that point of the program.
 
-    `set` and the augmented assignments, as in ``count += 1``, give it another value. A plain assignment of Python,
-    ``count = …``, gives the Python name something else and changes nothing in the program.
+    `set` and augmented assignments, as in ``count += 1``, change it. A plain Python assignment, ``count = …``, only
+    rebinds the Python name and does not change the program.
     """
 
     __slots__ = ("_builder", "_is_set", "_local")
@@ -76,9 +76,9 @@ class Mutable(Operators):
             value: A value of the variable's type, or a number that the type can hold.
 
         Raises:
-            TypeMismatch: The value is of another type.
+            TypeMismatch: The value has another type.
             LiteralOutOfRange: The type cannot hold the number.
-            BuildError: The operand is no value.
+            BuildError: The operand is not a value.
         """
         self._builder._emit(Assign(self._local.name, operand(value, self._local.dtype, self._builder)))
         self._is_set = True
@@ -247,7 +247,7 @@ class Array:
         return self._atomic(AtomicOp.EXCHANGE, index, value)
 
     def atomic_compare_exchange(self, index: Index, expected: Operand, value: Operand) -> Value:
-        """Replace an element by `value` where it equals `expected`."""
+        """Replace an element by `value` if it equals `expected`."""
         return self._atomic(AtomicOp.COMPARE_EXCHANGE, index, value, operand(expected, self.dtype, self._builder))
 
     def _atomic(self, op: AtomicOp, index: Index, value: Operand, expected: Expr | None = None) -> Value:
@@ -276,9 +276,9 @@ def _on_axis(index: Value, length: AxisLength) -> tuple[Value, Value | None]:
 
 _RULES = """
 
-        The element is read, combined and written indivisibly; in which order atomics meet on one element is not
-        fixed. Out of bounds nothing is done (docs/language.md, "Memory"). `build` refuses atomics on types other than
-        u32, i32, u64 and i64, and on memory that cannot be written (V032, V035).
+        The element is read, combined and written indivisibly; the order of atomics on one element is unspecified. Out
+        of bounds, nothing happens (docs/language.md, "Memory"). `build` refuses atomics on types other than u32, i32,
+        u64 and i64, and on memory that cannot be written (V032, V035).
 
         Args:
             index: A value of an integer type, or an integer; a tuple of one for each axis.
@@ -288,9 +288,8 @@ _RULES = """
             The old element; 0 out of bounds.
 
         Raises:
-            BuildError: An operand is no value.
-            TypeMismatch: A value is of another type.
-"""
+            BuildError: An operand is not a value. TypeMismatch: A value has another type.
+         """
 for _op in AtomicOp:
     _method = getattr(Array, f"atomic_{_op.value}")
     _expected = " " * 12 + "expected: As `value`.\n" if _op is AtomicOp.COMPARE_EXCHANGE else ""

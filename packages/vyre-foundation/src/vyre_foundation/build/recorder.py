@@ -59,10 +59,10 @@ if TYPE_CHECKING:
 
 
 class ProgramBuilder:
-    """Collects buffers and statements; `build()` gives the program. Made by `program(…)`.
+    """Records buffers and statements; `build()` returns the program. Made by `program(…)`.
 
-    What it is called with is checked at once: `BuildError`, `TypeMismatch`, `LiteralOutOfRange` and `DeclarationError`
-    are raised where the caller's line stands. What only the whole program shows is a finding of `build`.
+    Arguments are checked at once: `BuildError`, `TypeMismatch`, `LiteralOutOfRange` and `DeclarationError` are raised
+    at the caller's line. Errors that only the whole program shows are findings of `build`.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class ProgramBuilder:
             The buffer, which can be loaded from.
 
         Raises:
-            BuildError: The name is taken, or an argument is of another kind.
+            BuildError: The name is taken, or an argument is invalid.
             DeclarationError: The declaration contradicts itself.
         """
         return self._host(name, dtype, Access.READ, count, like, shape)
@@ -149,7 +149,7 @@ class ProgramBuilder:
         shape: Axis | Sequence[Axis] | None = None,
         output_range: tuple[int, int] | None = None,
     ) -> Array:
-        """Declare an output, zero before the dispatch.
+        """Declare an output, initially zero.
 
         Args:
             name: The name under which a launch returns it.
@@ -163,7 +163,7 @@ class ProgramBuilder:
             The buffer, which can be stored to.
 
         Raises:
-            BuildError: The name is taken, or an argument is of another kind.
+            BuildError: The name is taken, or an argument is invalid.
             DeclarationError: The declaration contradicts itself.
         """
         return self._host(name, dtype, Access.WRITE, count, like, shape, output_range)
@@ -192,7 +192,7 @@ class ProgramBuilder:
             The buffer, which can be loaded from and stored to, and allows atomics.
 
         Raises:
-            BuildError: The name is taken, or an argument is of another kind.
+            BuildError: The name is taken, or an argument is invalid.
             DeclarationError: The declaration contradicts itself.
         """
         return self._host(name, dtype, Access.READ_WRITE, count, like, shape, output_range)
@@ -210,7 +210,7 @@ class ProgramBuilder:
             The buffer, which can be loaded from.
 
         Raises:
-            BuildError: The name is taken, or an argument is of another kind.
+            BuildError: The name is taken, or an argument is invalid.
             DeclarationError: The declaration contradicts itself.
         """
         return self._declare(name, dtype, Access.READ, Memory.UNIFORM, count, None)
@@ -221,14 +221,14 @@ class ProgramBuilder:
         An integer is a shape variable too: axes of its name are as long as its value.
 
         Args:
-            name: The name by which a launch binds it; it takes a number of Python.
+            name: The name by which a launch binds it; it takes a Python number.
             dtype: The type of the number.
 
         Returns:
             The value, as ``p.uniform(name, dtype, 1)[0]``.
 
         Raises:
-            BuildError: The name is taken, or an argument is of another kind.
+            BuildError: The name is taken, or an argument is invalid.
         """
         number = self.uniform(name, dtype, 1)
         if number.decl.dtype.is_integer:
@@ -248,7 +248,7 @@ class ProgramBuilder:
             The buffer, which can be loaded from.
 
         Raises:
-            BuildError: The name is taken, or the values are no numbers or do not fit.
+            BuildError: The name is taken, or the values are not numbers or do not fit.
             DeclarationError: The declaration contradicts itself.
         """
         name, type_ = arguments.text(name, "the name of a buffer"), arguments.dtype_of(dtype)
@@ -267,13 +267,13 @@ class ProgramBuilder:
             name: Its name in the text form and in messages.
             dtype: The type of the elements.
             count: The number of elements. All workgroup memory of a program is at most 32 KiB (V012).
-            shape: The lengths of the axes instead; the buffer then takes an index for each.
+            shape: The lengths of the axes, instead of `count`; the buffer then takes an index for each.
 
         Returns:
             The buffer, which can be loaded from and stored to, and allows atomics.
 
         Raises:
-            BuildError: The name is taken, or an argument is of another kind.
+            BuildError: The name is taken, or an argument is invalid.
             DeclarationError: The declaration contradicts itself.
         """
         length, axes = fixed_axes(count, shape, name)
@@ -282,26 +282,26 @@ class ProgramBuilder:
     def private(
         self, name: str, dtype: DTypeLike, count: int | None = None, *, shape: int | Sequence[int] | None = None
     ) -> Array:
-        """Declare a small array of each invocation, zero at first.
+        """Declare a small array of each invocation, initially zero.
 
         Args:
             name: Its name in the text form and in messages.
             dtype: The type of the elements.
             count: The number of elements. All private memory of a program is at most 16 KiB (V012).
-            shape: The lengths of the axes instead; the buffer then takes an index for each.
+            shape: The lengths of the axes, instead of `count`; the buffer then takes an index for each.
 
         Returns:
             The buffer, which can be loaded from and stored to.
 
         Raises:
-            BuildError: The name is taken, or an argument is of another kind.
+            BuildError: The name is taken, or an argument is invalid.
             DeclarationError: The declaration contradicts itself.
         """
         length, axes = fixed_axes(count, shape, name)
         return self._declare(name, dtype, Access.READ_WRITE, Memory.PRIVATE, length, None, axes=axes)
 
     def scratch(self, name: str, dtype: DTypeLike, count: Count | None = None, *, like: Array | None = None) -> Array:
-        """Declare memory of the dispatch that the host does not see, zero at first.
+        """Declare temporary memory of a dispatch, initially zero.
 
         Args:
             name: Its name in the text form and in messages.
@@ -313,7 +313,7 @@ class ProgramBuilder:
             The buffer, which can be loaded from and stored to, and allows atomics.
 
         Raises:
-            BuildError: The name is taken, or an argument is of another kind.
+            BuildError: The name is taken, or an argument is invalid.
             DeclarationError: The declaration contradicts itself.
         """
         return self._declare(name, dtype, Access.READ_WRITE, Memory.SCRATCH, count, like)
@@ -321,7 +321,7 @@ class ProgramBuilder:
     def persistent(
         self, name: str, dtype: DTypeLike, count: int | LengthOf | None = None, *, like: Array | None = None
     ) -> Array:
-        """Declare memory that a compiled pipeline retains on the device between dispatches, zero at first.
+        """Declare memory that a compiled pipeline retains on the device between dispatches, initially zero.
 
         Args:
             name: Its name in the text form and in messages.
@@ -333,7 +333,7 @@ class ProgramBuilder:
             The buffer, which can be loaded from and stored to, and allows atomics.
 
         Raises:
-            BuildError: The name is taken, or an argument is of another kind.
+            BuildError: The name is taken, or an argument is invalid.
             DeclarationError: The declaration contradicts itself.
         """
         return self._declare(name, dtype, Access.READ_WRITE, Memory.PERSISTENT, count, like)
@@ -346,7 +346,7 @@ class ProgramBuilder:
         return tuple([self._length(axis) for axis in self._shapes.launch])
 
     def index(self) -> Any:
-        """Give the place of this invocation in the shape of the launch: one value of u32 for each axis.
+        """Return the position of this invocation in the shape of the launch: one value of u32 for each axis.
 
         Returns:
             A value for a shape of one axis; for more axes a tuple, in the order of NumPy's shapes.
@@ -365,7 +365,7 @@ class ProgramBuilder:
         return place[0] if len(place) == 1 else tuple(place)
 
     def global_id(self, axis: int = 0) -> Value:
-        """Give the number of this invocation in the launch, on one axis.
+        """Return the number of this invocation in the launch, on one axis.
 
         It is ``workgroup_id * workgroup_size + local_id`` (docs/language.md, "Launches"). The grid has whole
         workgroups, so it may lie beyond the end of an output: such stores do nothing.
@@ -378,12 +378,12 @@ class ProgramBuilder:
 
         Raises:
             TypeMismatch: There is no such axis.
-            BuildError: The axis is no integer.
+            BuildError: The axis is not an integer.
         """
         return Value(Id(IdKind.GLOBAL_ID, arguments.axis(axis)))
 
     def local_id(self, axis: int = 0) -> Value:
-        """Give the number of this invocation in its workgroup, on one axis: 0 … size of the workgroup - 1.
+        """Return the number of this invocation in its workgroup, on one axis: 0 … size of the workgroup - 1.
 
         Args:
             axis: 0, 1 or 2 for x, y or z.
@@ -393,12 +393,12 @@ class ProgramBuilder:
 
         Raises:
             TypeMismatch: There is no such axis.
-            BuildError: The axis is no integer.
+            BuildError: The axis is not an integer.
         """
         return Value(Id(IdKind.LOCAL_ID, arguments.axis(axis)))
 
     def workgroup_id(self, axis: int = 0) -> Value:
-        """Give the number of this workgroup in the grid, on one axis.
+        """Return the number of this workgroup in the grid, on one axis.
 
         Args:
             axis: 0, 1 or 2 for x, y or z.
@@ -408,12 +408,12 @@ class ProgramBuilder:
 
         Raises:
             TypeMismatch: There is no such axis.
-            BuildError: The axis is no integer.
+            BuildError: The axis is not an integer.
         """
         return Value(Id(IdKind.WORKGROUP_ID, arguments.axis(axis)))
 
     def num_workgroups(self, axis: int = 0) -> Value:
-        """Give the number of workgroups in the grid, on one axis.
+        """Return the number of workgroups in the grid, on one axis.
 
         Args:
             axis: 0, 1 or 2 for x, y or z.
@@ -423,12 +423,12 @@ class ProgramBuilder:
 
         Raises:
             TypeMismatch: There is no such axis.
-            BuildError: The axis is no integer.
+            BuildError: The axis is not an integer.
         """
         return Value(Id(IdKind.NUM_WORKGROUPS, arguments.axis(axis)))
 
     def subgroup_lane(self) -> Value:
-        """Give the number of this invocation in its subgroup. The program must declare a `subgroup_size`.
+        """Return the number of this invocation in its subgroup. The program must declare a `subgroup_size`.
 
         Returns:
             A value of u32, below the size of the subgroup.
@@ -436,7 +436,7 @@ class ProgramBuilder:
         return Value(Id(IdKind.SUBGROUP_LANE))
 
     def subgroup_size_(self) -> Value:
-        """Give the number of invocations in a subgroup: the `subgroup_size` of the program.
+        """Return the number of invocations in a subgroup: the `subgroup_size` of the program.
 
         Returns:
             A value of u32.
@@ -451,14 +451,14 @@ class ProgramBuilder:
         Args:
             value: A value, or a number.
             dtype: Its type, needed for a number.
-            name: How the local's name begins.
+            name: The beginning of the local's name.
 
         Returns:
             The value, which does not change when a variable or buffer that it was read from does.
 
         Raises:
-            BuildError: The operand is no value, or a number without a type.
-            TypeMismatch: The value is of another type.
+            BuildError: The operand is neither a value nor a number with a type.
+            TypeMismatch: The value has another type.
         """
         fresh, expr = self._local(value, dtype, name)
         self._emit(Let(fresh, expr))
@@ -468,16 +468,16 @@ class ProgramBuilder:
         """Make a mutable local. `build` refuses one that is never set: use `let` for what does not change.
 
         Args:
-            value: Its first value.
+            value: The initial value.
             dtype: Its type, needed for a number.
-            name: How its name begins.
+            name: The beginning of its name.
 
         Returns:
             The variable, which `Mutable.set` and augmented assignments change.
 
         Raises:
-            BuildError: The operand is no value, or a number without a type.
-            TypeMismatch: The value is of another type.
+            BuildError: The operand is neither a value nor a number with a type.
+            TypeMismatch: The value has another type.
         """
         fresh, expr = self._local(value, dtype, name)
         self._emit(Var(fresh, expr))
@@ -486,7 +486,7 @@ class ProgramBuilder:
         return made
 
     def if_(self, condition: Operand) -> Block[None]:
-        """Open a block of statements that run where a condition holds: ``with p.if_(x > 0):``. `else_` may follow.
+        """Open a block of statements that run if a condition holds: ``with p.if_(x > 0):``. `else_` may follow.
 
         Args:
             condition: A value of bool.
@@ -495,8 +495,8 @@ class ProgramBuilder:
             The block, for a `with` statement. `build` refuses one that no `with` statement has opened.
 
         Raises:
-            TypeMismatch: The condition is no bool.
-            BuildError: The condition is no value.
+            TypeMismatch: The condition is not a bool.
+            BuildError: The condition is not a value.
         """
         test = operand(condition, bool_, self)
 
@@ -507,19 +507,19 @@ class ProgramBuilder:
         return Block(self, "p.if_(…)", branch, _nothing)
 
     def elif_(self, condition: Operand) -> Block[None]:
-        """Open a block of statements that run where a condition holds, and none of those before in the chain does.
+        """Open a block of statements that run if a condition holds and no earlier one of the chain does.
 
-        What the condition reads from variables and buffers that the program writes is read behind those conditions.
+        Variables and buffers that the condition reads are read after the earlier conditions.
 
         Args:
             condition: A value of bool.
 
         Returns:
-            The block, for a `with` statement right behind an `if_` or `elif_` block.
+            The block, for a `with` statement directly after an `if_` or `elif_` block.
 
         Raises:
-            TypeMismatch: The condition is no bool.
-            BuildError: No `if_` or `elif_` block stands right before, or it has an `else_` block already.
+            TypeMismatch: The condition is not a bool.
+            BuildError: There is no `if_` or `elif_` block directly before, or it already has an `else_` block.
         """
         test = operand(condition, bool_, self)
         body = self._bodies[-1]
@@ -539,13 +539,13 @@ class ProgramBuilder:
         return Block(self, "p.elif_(…)", longer, _nothing)
 
     def else_(self) -> Block[None]:
-        """Open a block of statements that run where no condition of the `if_` and `elif_` blocks right before holds.
+        """Open a block of statements that run if no condition of the preceding `if_` and `elif_` blocks holds.
 
         Returns:
             The block, for a `with` statement.
 
         Raises:
-            BuildError: No `if_` or `elif_` block stands right before, or it has an `else_` block already.
+            BuildError: There is no `if_` or `elif_` block directly before, or it already has an `else_` block.
         """
 
         def both(body: Body) -> If:
@@ -572,21 +572,21 @@ class ProgramBuilder:
     def while_(self, condition: Callable[[], Operand], limit: int, tag: str | None = None) -> Block[None]:
         """Open a loop that runs while a condition holds: ``with p.while_(lambda: n > 1, limit=1000):``.
 
-        Every program ends, so the loop states its limit. Where the condition holds even after that many iterations, the
-        invocation records a failure, and the launch raises `Trapped`.
+        Every program terminates, so the loop states a limit. If the condition still holds after that many iterations,
+        the launch raises `Trapped`.
 
         Args:
-            condition: Called once, in the loop: what it reads is read again at the beginning of each iteration. It
-                gives a value of bool.
-            limit: The most iterations, known while the program is built.
-            tag: What the error of a launch says; by default that the loop reached its limit.
+            condition: A function that returns a value of bool. It is called once, to record the condition, which is
+                evaluated before each iteration.
+            limit: The largest number of iterations, known while the program is built.
+            tag: The text of the error; by default, that the loop reached its limit.
 
         Returns:
             The block, for a `with` statement.
 
         Raises:
-            BuildError: The condition is no function, or the limit no positive integer.
-            TypeMismatch: The condition gives no bool.
+            BuildError: The condition is not a function, or the limit is not a positive integer.
+            TypeMismatch: The condition does not return a bool.
         """
         arguments.require_condition(condition)
         most = arguments.integer(limit, "the limit of a loop")
@@ -629,13 +629,13 @@ class ProgramBuilder:
             stop: The counter stays below it; read once.
             step: A positive integer, known while the program is built.
             dtype: The counter's type: by default that of the bounds, or u32 where both are numbers.
-            name: How the counter's name begins.
+            name: The beginning of the counter's name.
 
         Returns:
             The block, for a `with` statement, which gives the counter.
 
         Raises:
-            BuildError: The step is no integer, or a bound is no value. `build` refuses a step below 1 (V042).
+            BuildError: The step is not an integer, or a bound is not a value. `build` refuses a step below 1 (V042).
             TypeMismatch: The bounds have different types.
             LiteralOutOfRange: The type cannot hold a bound.
         """
@@ -654,7 +654,7 @@ class ProgramBuilder:
         )
 
     def at(self, file: str, line: int) -> AbstractContextManager[None]:
-        """Attribute what is recorded in a ``with`` block to a line of another source than the caller's.
+        """Attribute statements that are recorded in a ``with`` block to a line of another source.
 
         For frontends: findings, traps, races and proofs then name the line of their language. An error that is raised
         in the block begins with the line, and has it as `origin`. The file need not exist; the innermost block counts.
@@ -667,7 +667,7 @@ class ProgramBuilder:
             The block, for a `with` statement.
 
         Raises:
-            BuildError: An argument is of another kind.
+            BuildError: An argument is invalid.
         """
         return self._stating(stated_line(file, line))
 
@@ -684,13 +684,13 @@ class ProgramBuilder:
         """Open a block whose label says where its statements come from; it changes nothing else.
 
         Args:
-            label: A text of at most 1024 bytes.
+            label: A string of at most 1024 bytes.
 
         Returns:
             The block, for a `with` statement.
 
         Raises:
-            BuildError: The label is no string.
+            BuildError: The label is not a string.
         """
         text = arguments.text(label, "the label of a region")
         return Block(self, "p.region(…)", lambda body: Region(text, body), _nothing, is_transparent=True)
@@ -708,16 +708,16 @@ class ProgramBuilder:
         self._emit(Return())
 
     def barrier(self) -> None:
-        """Wait for the workgroup; its writes before are visible after.
+        """Wait for the workgroup, and see its earlier writes.
 
-        All invocations of a workgroup reach it, or none does (V050, docs/language.md, "Barriers").
+        All invocations of a workgroup must reach it, or none (V050, docs/language.md, "Barriers").
         """
         self._emit(Barrier(Scope.WORKGROUP))
 
     def grid_barrier(self) -> None:
-        """Wait for the whole grid; its writes before are visible after.
+        """Wait for the whole grid, and see its earlier writes.
 
-        It stands at the top of the program, or in loops whose bounds the host knows (V052 … V055).
+        It must be at the top level of the program, or in loops whose bounds the host knows (V052 … V055).
         """
         self._emit(Barrier(Scope.GRID))
 
@@ -726,11 +726,11 @@ class ProgramBuilder:
 
         Args:
             code: A value of u32, which the error reports.
-            tag: A text that says what failed.
+            tag: A string that says what failed.
 
         Raises:
-            BuildError: The code is no value, or the tag is no text.
-            TypeMismatch: The code is of another type.
+            BuildError: The code is not a value, or the tag is not a string.
+            TypeMismatch: The code has another type.
         """
         self._emit(Trap(operand(code, u32, self), arguments.text(tag, "the tag of a trap")))
 
@@ -746,7 +746,7 @@ class ProgramBuilder:
             The result of this invocation.
 
         Raises:
-            BuildError: There is no such collective, or an operand is no value.
+            BuildError: There is no such collective, or an operand is not a value.
             TypeMismatch: An operand is of a type that the collective does not take.
         """
         chosen = arguments.subgroup_op(op)
@@ -757,14 +757,14 @@ class ProgramBuilder:
         return Value(Local(name, chosen.result_type(expr.dtype)), self)
 
     def indirect_dispatch(self, buffer: Array, offset: int = 0) -> None:
-        """Take the grid from three u32 elements of an input.
+        """Read the grid from three u32 elements of an input.
 
         Args:
             buffer: An input of u32.
             offset: The index of the first of the elements.
 
         Raises:
-            BuildError: The buffer is none, or the offset is no integer.
+            BuildError: `buffer` is not a buffer, or the offset is not an integer.
         """
         first = arguments.integer(offset, "the offset of the grid")
         self._emit(IndirectDispatch(self._array(buffer, "the buffer of the grid").decl, first))
@@ -772,7 +772,7 @@ class ProgramBuilder:
     # ── the result ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     def build(self) -> Program:
-        """Give the program, validated. The builder records nothing from then on.
+        """Validate and return the program. The builder records nothing after that.
 
         Returns:
             The program, which is immutable.
@@ -789,7 +789,7 @@ class ProgramBuilder:
         return result
 
     def build_unchecked(self) -> Program:
-        """Give the program without validating it.
+        """Return the program without validating it.
 
         Returns:
             The program, which `validate` may refuse.
@@ -967,13 +967,13 @@ def program(
         subgroup_size: A power of two in 1 … 64 that divides them, for programs with collectives.
         shape: The shape of the launch, as that of a buffer: the last axis is x of the grid, the one before it y, and
             all others together are z. By default the shape of the first output, if that has at most three axes; without
-            one the lengths of the outputs say how many invocations there are.
+            one, the lengths of the outputs determine the number of invocations.
 
     Returns:
         The builder.
 
     Raises:
-        BuildError: An argument is of another kind.
+        BuildError: An argument is invalid.
     """
     return ProgramBuilder(name, workgroup_size, subgroup_size, shape)
 

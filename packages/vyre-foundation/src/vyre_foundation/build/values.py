@@ -177,9 +177,9 @@ _REFLECTED = {
 
 
 class Value(Operators):
-    """An immutable expression with Python's operators, each of which gives another value.
+    """An immutable expression; Python's operators combine values to new ones.
 
-    Reading a buffer, computing with values and the functions of vyre make values.
+    Loads from buffers, operators and the functions of vyre return values.
     """
 
     __slots__ = ("_born", "_builder", "expr")
@@ -226,7 +226,7 @@ class Value(Operators):
             A value of that type; this one if it has it already.
 
         Raises:
-            BuildError: `dtype` is no type.
+            BuildError: `dtype` is not a type.
         """
         wanted = arguments.dtype_of(dtype)
         return self if wanted is self.dtype else Value(Cast(wanted, self.expr), self._builder)
@@ -242,7 +242,7 @@ class Value(Operators):
 
         Raises:
             TypeMismatch: The widths differ.
-            BuildError: `dtype` is no type.
+            BuildError: `dtype` is not a type.
         """
         wanted = arguments.dtype_of(dtype)
         return self if wanted is self.dtype else Value(Bitcast(wanted, self.expr), self._builder)
@@ -290,7 +290,7 @@ def apply(op: Op | str, *operands: Operand) -> Value:
         A value of the type that the row gives for its operands.
 
     Raises:
-        BuildError: There is no such op, or an operand is no value.
+        BuildError: There is no such op, or no operand is a value.
         TypeMismatch: The op does not take the types of the operands.
         LiteralOutOfRange: The type cannot hold a number.
     """
@@ -300,18 +300,18 @@ def apply(op: Op | str, *operands: Operand) -> Value:
 
 
 def select(condition: Operand, if_true: Operand, if_false: Operand) -> Value:
-    """Choose one of two values by a condition. Both are evaluated, which cannot be observed.
+    """Choose one of two values by a condition. Whether both are evaluated cannot be observed.
 
     Args:
         condition: A value of bool.
-        if_true: The result where the condition holds.
-        if_false: The result elsewhere, of the same type; at least one of the two is a value.
+        if_true: The result if the condition holds.
+        if_false: The result otherwise, of the same type; at least one of the two is a value.
 
     Returns:
         A value of the type of the two.
 
     Raises:
-        TypeMismatch: The condition is no bool, or the two have different types.
+        TypeMismatch: The condition is not a bool, or the two have different types.
         BuildError: Neither of the two has a type.
     """
     dtype = common_dtype((if_true, if_false))
@@ -320,7 +320,7 @@ def select(condition: Operand, if_true: Operand, if_false: Operand) -> Value:
 
 
 def constant(dtype: DTypeLike, value: Number) -> Value:
-    """Make a number a value of a type.
+    """Make a value from a number.
 
     Args:
         dtype: The type.
@@ -331,7 +331,7 @@ def constant(dtype: DTypeLike, value: Number) -> Value:
 
     Raises:
         LiteralOutOfRange: The type cannot hold the number.
-        BuildError: One of the arguments is no number or no type.
+        BuildError: An argument is not a number or not a type.
     """
     return Value(operand(value, arguments.dtype_of(dtype)))
 

@@ -59,7 +59,7 @@ _TYPES = {dtype.name: dtype for dtype in DTYPES}
 
 
 class BadManifest(VyreError, ValueError):
-    """A TOML file that describes no dialect; one bad op is enough. The field `dialect` is its id, where it has one."""
+    """A TOML file that is not a valid dialect; one bad op is enough. The field `dialect` is its id, if it has one."""
 
     code = "E108"
 

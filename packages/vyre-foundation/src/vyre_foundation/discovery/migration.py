@@ -33,7 +33,7 @@ WARNINGS: Mapping[str, Rule] = MappingProxyType({
 
 
 class BadMigration(VyreError, ValueError):
-    """A dialect's list of migrations goes in a circle, names an op twice, or does not fit the operands of a call."""
+    """A dialect's list of migrations is cyclic, names an op twice, or does not fit the operands of a call."""
 
     code = "E109"
 

@@ -84,7 +84,7 @@ class LengthOf:
 
 
 class Per(Enum):
-    """What a `PerLaunch` count is multiplied with."""
+    """The unit of a `PerLaunch` count."""
 
     WORKGROUP = "workgroup"
     INVOCATION = "invocation"

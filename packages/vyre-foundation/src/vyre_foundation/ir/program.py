@@ -112,7 +112,7 @@ class Program(Memo):
 
     @property
     def origins(self) -> Origins | None:
-        """The lines of Python that wrote the program, if it was built and not read; no part of what it means."""
+        """The Python lines that recorded the program, if it was built and not read; not part of its meaning."""
         return vars(self).get("_origins")
 
     def with_origins(self, origins: Origins) -> Program:
@@ -122,7 +122,7 @@ class Program(Memo):
 
     @property
     def shapes(self) -> Shapes | None:
-        """The shapes of the buffers, if the program was built with shapes and not read; no part of what it means."""
+        """The shapes of the buffers, if the program was built with shapes and not read; not part of its meaning."""
         return vars(self).get("_shapes")
 
     def with_shapes(self, shapes: Shapes) -> Program:

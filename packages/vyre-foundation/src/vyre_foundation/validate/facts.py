@@ -35,7 +35,7 @@ class Finding:
 
 
 class InvalidProgram(VyreError, ValueError):
-    """A program breaks rules of the language; `findings` holds all of them in program order."""
+    """A program breaks rules of the language; `findings` has all of them in program order."""
 
     code = "E110"
 
@@ -143,11 +143,11 @@ class Facts:
 
     @property
     def determinism(self) -> Determinism:
-        """Whether the order of execution can show."""
+        """Whether the results can depend on the order of execution."""
         return self.prove_determinism(None)
 
     def determinism_in(self, grid: Grid) -> Determinism:
-        """Whether the order of execution can show in this grid, or in a smaller one."""
+        """Whether the results can depend on the order of execution in this grid, or in a smaller one."""
         return self.determinism if self.determinism.is_deterministic else self.prove_determinism(grid)
 
     def in_bounds(self, count: int | None, index: Expr) -> bool:

@@ -6,7 +6,7 @@ from vyre_foundation.errors import VyreError
 
 
 class WireError(VyreError, ValueError):
-    """Bytes that are no program, or a program that has no bytes. `offset` is the place in the bytes, if any."""
+    """Bytes that are not a program, or a program that cannot be encoded. `offset` is the position of the fault."""
 
     code = "E120"
 
@@ -36,7 +36,7 @@ class DigestMismatch(WireError):
 
 
 class Truncated(WireError):
-    """The bytes end before what they announce."""
+    """The bytes end too early."""
 
     code = "E124"
 
@@ -48,13 +48,13 @@ class TrailingBytes(WireError):
 
 
 class NotCanonical(WireError):
-    """The bytes spell something that has a shorter or earlier spelling, and a program has exactly one."""
+    """The bytes are not the canonical encoding of a program, which is unique."""
 
     code = "E126"
 
 
 class UnknownTag(WireError):
-    """A tag that no row of the format has."""
+    """A tag that the format does not have."""
 
     code = "E127"
 
@@ -66,12 +66,12 @@ class NestingTooDeep(WireError):
 
 
 class Malformed(WireError):
-    """The parts make no program: an ill-typed expression, a reference to nothing, or a name that is not UTF-8."""
+    """The parts do not form a program: an ill-typed expression, a reference to nothing, or a name that is not UTF-8."""
 
     code = "E129"
 
 
 class Unencodable(WireError):
-    """A program with a field that the wire form has no room for; no valid program has one."""
+    """A program with a field that the wire form cannot represent; no valid program has one."""
 
     code = "E130"
