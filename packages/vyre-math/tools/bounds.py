@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from functools import reduce
 from pathlib import Path
 
 import mpmath
@@ -36,14 +37,19 @@ QUOTIENT = 2 * U**2
 """Of `pairs.quotient` of two f64."""
 
 
+def polynomial(series: Sequence[mpf], x: mpf) -> mpf:
+    """``c[0] + c[1] x + …``, by Horner's rule."""
+    return reduce(lambda total, a: total * x + a, reversed(series), mpf(0))
+
+
 def greatest(series: Sequence[mpf], low: mpf, high: mpf, weight: Callable[[mpf], mpf] = lambda x: mpf(1)) -> mpf:
     """More than ``|weight(x) (c[0] + c[1] x + …)|`` for x between low and high, where the weight grows with |x|."""
     width = (high - low) / PIECES
+    slopes = [k * abs(a) for k, a in enumerate(series) if k]
     worst = mpf(0)
     for n in range(PIECES):
         middle, end = low + width * (n + mpf(1) / 2), max(abs(low + width * n), abs(low + width * (n + 1)))
-        slope = mpmath.fsum(k * abs(a) * end ** (k - 1) for k, a in enumerate(series) if k)
-        value = abs(mpmath.fsum(a * middle**k for k, a in enumerate(series)))
+        value, slope = abs(polynomial(series, middle)), polynomial(slopes, end)
         worst = max(worst, (value + slope * width / 2) * weight(end))
     return worst * (1 + mpf(2) ** -60)
 
