@@ -247,7 +247,7 @@ def test_rows_are_transposed(name: str, groups: int, agree) -> None:
     agree(program, [_words(64 * groups * stride - 5)], DispatchConfig(grid_override=(groups, 1, 1)))
 
 
-@pytest.mark.parametrize("seed", [*range(200, 208), *slow(range(208, 232))])
+@pytest.mark.parametrize("seed", [*range(200, 204), *slow(range(204, 232))])
 def test_a_random_program_of_vectors(seed: int, agree, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every loop that can be one is a vector here."""
     monkeypatch.setattr(vectors, "LONG", 0)
@@ -257,7 +257,7 @@ def test_a_random_program_of_vectors(seed: int, agree, monkeypatch: pytest.Monke
     agree(drawn.program, [drawn.inputs[buffer.name] for buffer in drawn.program.inputs], config)
 
 
-@pytest.mark.parametrize("seed", [*range(232, 240), *slow(range(240, 264))])
+@pytest.mark.parametrize("seed", [*range(232, 236), *slow(range(236, 264))])
 def test_a_random_program_of_several_vectors_at_once(seed: int, agree, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every loop that others are not in computes four vectors at once, with constants in memory."""
     monkeypatch.setattr(vectors, "vectors_at_once", lambda stmts, lanes, registers: MOST)

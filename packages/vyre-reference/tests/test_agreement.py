@@ -42,7 +42,7 @@ def agree_on(made, seed):
     assert outcome(made, shuffled)[0] == expected, f"seed {seed}: the schedule matters"
 
 
-@pytest.mark.parametrize("block", [*range(2), *(pytest.param(n, marks=pytest.mark.slow) for n in range(2, 5))])
+@pytest.mark.parametrize("block", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 5))])
 def test_on_random_programs(block):
     for seed in range(block * 12, block * 12 + 12):
         agree(seed, EVERYTHING)

@@ -43,7 +43,7 @@ SPECS = [
 
 @pytest.mark.parametrize(
     "spec",
-    [pytest.param(spec, marks=pytest.mark.slow if n % 2 else ()) for n, spec in enumerate(SPECS)],
+    [pytest.param(spec, marks=pytest.mark.slow if n % 4 else ()) for n, spec in enumerate(SPECS)],
     ids=str,
 )
 def test_conforms(spec: Spec, backend: VyreBackend) -> None:

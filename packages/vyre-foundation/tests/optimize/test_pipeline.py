@@ -97,7 +97,7 @@ def test_every_step_can_be_seen() -> None:
         validate(after.program)
 
 
-@pytest.mark.parametrize("seed", [*range(6), *(pytest.param(n, marks=pytest.mark.slow) for n in range(6, 12))])
+@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(n, marks=pytest.mark.slow) for n in range(3, 12))])
 def test_facts_are_those_of_validation(seed: int) -> None:
     source = generate(30_000 + seed, EVERYTHING).program.validate()
     made = optimize(source)
@@ -108,7 +108,9 @@ def test_facts_are_those_of_validation(seed: int) -> None:
     assert made.determinism == source.determinism
 
 
-@pytest.mark.parametrize("seed", [3, 28, *range(32_000, 32_008)])
+@pytest.mark.parametrize(
+    "seed", [3, 28, *range(32_000, 32_003), *(pytest.param(n, marks=pytest.mark.slow) for n in range(32_003, 32_008))]
+)
 def test_every_pass_gives_a_valid_program_and_the_ranges_of_validation(seed: int) -> None:
     """Bounds are found from those of the program before: what is taken over is what would be found anew."""
     for _, facts in steps(generate(seed, EVERYTHING).program.validate()):
@@ -116,7 +118,7 @@ def test_every_pass_gives_a_valid_program_and_the_ranges_of_validation(seed: int
         assert dict(facts.ranges) == dict(fresh.ranges)
 
 
-@pytest.mark.parametrize("seed", [*range(6), *(pytest.param(n, marks=pytest.mark.slow) for n in range(6, 12))])
+@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(n, marks=pytest.mark.slow) for n in range(3, 12))])
 def test_the_host_sees_the_same_program(seed: int) -> None:
     source = generate(31_000 + seed, EVERYTHING).program
     made = optimize(source.validate()).program
@@ -147,7 +149,7 @@ def test_passes_run_until_none_finds_anything() -> None:
     assert str(made).partition("\n\n")[2] == "  out[0] = a[2] + 3;\n}\n"
 
 
-@pytest.mark.parametrize("seed", [*range(9), *(pytest.param(n, marks=pytest.mark.slow) for n in range(9, 24))])
+@pytest.mark.parametrize("seed", [*range(6), *(pytest.param(n, marks=pytest.mark.slow) for n in range(6, 24))])
 def test_an_optimized_program_is_a_fixed_point(seed: int) -> None:
     """Also of random programs, some of which say everything twice, and have regions."""
     source = generate(71_000 + seed, EVERYTHING).program

@@ -227,7 +227,7 @@ def test_the_time_grows_with_the_program(instructions: Callable[[Callable[[], ob
     assert many < 12 * few
 
 
-@pytest.mark.parametrize("block", [*range(2), *(pytest.param(n, marks=pytest.mark.slow) for n in range(2, 4))])
+@pytest.mark.parametrize("block", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 4))])
 def test_on_random_programs(block: int) -> None:
     """Valid, a fixed point, at least as uniform, and with the same interface."""
     for seed in range(block * 25, block * 25 + 25):

@@ -127,7 +127,7 @@ def changed(made: Program, rng: Random) -> Program:
     return replace(made, body=tuple(change(made.body, False)))
 
 
-@pytest.mark.parametrize("block", [*range(2), *(pytest.param(n, marks=pytest.mark.slow) for n in range(2, 5))])
+@pytest.mark.parametrize("block", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 5))])
 def test_facts_hold_for_generated_and_changed_programs(block):
     seen: Counter[str] = Counter()
     for made in islice(small_programs(block * 1000), 5):
@@ -246,7 +246,7 @@ class Kernel:
             self.counters.pop()
 
 
-@pytest.mark.parametrize("block", [*range(2), *(pytest.param(n, marks=pytest.mark.slow) for n in range(2, 6))])
+@pytest.mark.parametrize("block", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 6))])
 def test_facts_hold_for_kernels_of_index_arithmetic(block):
     seen: Counter[str] = Counter()
     for seed in range(block * 100, block * 100 + 100):

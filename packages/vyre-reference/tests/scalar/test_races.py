@@ -165,11 +165,11 @@ def test_workgroup_memory_of_two_groups_is_two_places():
 
 
 MAKERS = {
-    "everything": (partial(generate, profile=DEFAULT), 40),
-    "recurrences": (recurrence, 10),  # long loops
-    "accumulations": (accumulation, 40),
-    "addressing": (addressing, 24),
-    "rows": (row_walk, 8),  # long loops
+    "everything": (partial(generate, profile=DEFAULT), 16),
+    "recurrences": (recurrence, 4),  # long loops
+    "accumulations": (accumulation, 16),
+    "addressing": (addressing, 10),
+    "rows": (row_walk, 4),  # long loops
 }
 """And how many of each are tested by default."""
 GENERATED = [

@@ -260,7 +260,7 @@ class Arithmetic:
                     return
 
 
-@pytest.mark.parametrize("seed", [*range(12), *(pytest.param(n, marks=pytest.mark.slow) for n in range(12, 40))])
+@pytest.mark.parametrize("seed", [*range(6), *(pytest.param(n, marks=pytest.mark.slow) for n in range(6, 40))])
 def test_any_branches(seed, case, check):
     random = Random(seed)
     with program("any", random.choice((8, 12))) as p:
