@@ -139,7 +139,7 @@ def test_definitions_are_expressions_and_not_locals() -> None:
 
 
 def test_deep_brackets() -> None:
-    depth = 50_000
+    depth = 15_000
     assert expr("(" * depth + "a" + ")" * depth) is A
     nested = expr("~(" * depth + "a" + ")" * depth)
     for _ in range(depth):
