@@ -39,6 +39,9 @@ SOME = {
 }
 """A case of each suite whose cases can be named; `test_every_case_of_a_suite` has the others."""
 
+LONG = {"algorithms", "core", "resident", "startup"}
+"""Suites that take many processes or compilations; the others measure with the same harness."""
+
 OPTIONAL = {"vyre, Intel"}
 """Its runtime is a large download."""
 
@@ -53,7 +56,7 @@ def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", env=environment, check=False)
 
 
-@pytest.mark.parametrize("suite", ROWS)
+@pytest.mark.parametrize("suite", [pytest.param(s, marks=pytest.mark.slow if s in LONG else ()) for s in ROWS])
 def test_suite(suite: str, tmp_path: Path) -> None:
     """Chosen cases are those that are measured, in the order of the suite."""
     cases = SOME.get(suite)

@@ -56,14 +56,14 @@ def test_a_buffer_may_have_a_name_that_the_source_has(opened: VyreBackend, name:
 
 def test_it_passes_what_it_does_not_refuse(opened: VyreBackend) -> None:
     queries = (
-        "claims", "names", "corpus:ids_3d:*", "ops:add:dtype=u8,*", "ops:add:dtype=i64,*", "ops:add:dtype=f32,*",
-        "ops:add:dtype=bf16,*", "ops:div:dtype=i32,*", "ops:sqrt:dtype=f32,*", "casts:cast:source=f32*",
-        "memory:lengths", "programs:sha256", "barriers", "grid:two_phases", "subgroups:*:size=8,dtype=u32",
+        "claims", "names", "corpus:ids_3d:*", "ops:add:dtype=u8", "ops:add:dtype=i64", "ops:add:dtype=f32,*",
+        "ops:add:dtype=bf16", "ops:div:dtype=i32", "ops:sqrt:dtype=f32", "casts:cast:source=f32*",
+        "memory:lengths", "programs:sha256", "barriers:r*", "grid:two_phases", "subgroups:*:size=8,dtype=u32",
     )  # fmt: skip
     found = [list(cells(query)) for query in queries]
     assert all(found)
     ended = Counter(require(opened, spec) for specs in found for spec in specs)
-    assert ended[State.PASS] > 100
+    assert ended[State.PASS] > 40
     assert set(ended) <= {State.PASS, State.UNSUPPORTED, State.SKIPPED}
 
 
