@@ -8,10 +8,10 @@ values if it holds for the ranges that have these values alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from itertools import product
+from itertools import product, starmap
 from math import prod
 from random import Random
 from typing import Any
@@ -22,7 +22,7 @@ from vyre_foundation.dtype import DType, Kind, bool_, i8, u8
 from vyre_foundation.ir.expr import Bitcast, Cast, Select
 from vyre_foundation.ops import Op
 from vyre_foundation.ops.definition import Result
-from vyre_foundation.ops.scalar import Scalar, bitcast, cast, from_bits, round_float, to_bits, wrap
+from vyre_foundation.ops.scalar import bitcast, cast, from_bits, round_float, to_bits
 from vyre_foundation.optimize.rules.rule import Condition, Fits, Holds, RewriteRule, Survives, Test
 from vyre_foundation.optimize.rules.term import Node, Number, Term, TypeName, Variable, operand_type, variables
 from vyre_foundation.testing.values import random_bits, special_bits
@@ -237,20 +237,25 @@ def _mapped(function: Callable[[int], int], bits: Bits) -> Bits:
 def _table(op: Op, dtype: DType) -> Bits:
     """The results of an op for all values of a type of at most 8 bits."""
     every = [from_bits(dtype, pattern) for pattern in range(1 << max(1, dtype.bits))]
-    results = [_bits_of(op, dtype, values) for values in product(every, repeat=op.arity)]
+    results = list(starmap(_result_bits(op, dtype), product(every, repeat=op.arity)))
     return np.array(results).reshape((len(every),) * op.arity)
 
 
 def _evaluated(op: Op, dtype: DType, *bits: int) -> int:
     """`op.evaluate` on bits, also for the types that the op table does not know."""
-    return _bits_of(op, dtype, [from_bits(dtype, int(pattern)) for pattern in bits])
+    return _result_bits(op, dtype)(*[from_bits(dtype, int(pattern)) for pattern in bits])
 
 
-def _bits_of(op: Op, dtype: DType, values: Sequence[Scalar]) -> int:
-    result, value = _result(op, dtype), op.meaning(dtype, *values)
+@cache
+def _result_bits(op: Op, dtype: DType) -> Callable[..., int]:
+    """From values of `dtype` to the bits of what the op gives for them."""
+    result, meaning = _result(op, dtype), op.meaning
     if result.is_float:
-        return to_bits(result, round_float(result, value))
-    return to_bits(result, wrap(result, value) if result.is_integer else bool(value))
+        return lambda *values: to_bits(result, round_float(result, meaning(dtype, *values)))
+    if result.is_integer:
+        mask = (1 << result.bits) - 1
+        return lambda *values: int(meaning(dtype, *values)) & mask
+    return lambda *values: int(bool(meaning(dtype, *values)))
 
 
 def _result(op: Op, dtype: DType) -> DType:
