@@ -78,9 +78,13 @@ class Query:
         """Whether group and name are spelled out."""
         return not set("*?[") & {*self.group, *self.name}
 
+    def matches_group(self, group: str) -> bool:
+        """Whether the query may mean addresses of this group."""
+        return fnmatchcase(group, self.group)
+
     def matches(self, address: Address) -> bool:
         """Whether `address` is one of those that the query means."""
-        if not (fnmatchcase(address.group, self.group) and fnmatchcase(address.name, self.name)):
+        if not (self.matches_group(address.group) and fnmatchcase(address.name, self.name)):
             return False
         keys, wanted = dict(address.keys), self.keys or {}
         if not self.is_open and set(keys) != set(wanted):

@@ -9,7 +9,7 @@ from random import Random
 
 from vyre_conform.address import ALL, Address, BadQuery, Query, address
 from vyre_conform.case import AsEvaluated, Expected, Launch, Size, Spec
-from vyre_conform.cases import specs
+from vyre_conform.cases import GROUPS, group, specs
 from vyre_conform.gaps import Gap
 from vyre_foundation.testing import (
     DEFAULT,
@@ -121,8 +121,8 @@ def _asked_for(queries: Iterable[Query]) -> Iterator[Spec]:
 
 def find(text: str) -> Spec:
     """The case of an address, or `BadQuery`."""
-    spec = _corpus().get(text)
-    if spec is not None:
+    name = text.partition(":")[0]
+    if name in GROUPS and (spec := _by_address(name).get(text)) is not None:
         return spec
     asked = list(_asked_for([Query.parse(text)]))
     if not asked:
@@ -131,5 +131,5 @@ def find(text: str) -> Spec:
 
 
 @cache
-def _corpus() -> dict[str, Spec]:
-    return {str(spec.address): spec for spec in specs((ALL,), Size.NIGHTLY)}
+def _by_address(name: str) -> dict[str, Spec]:
+    return {str(spec.address): spec for spec in group(name)}

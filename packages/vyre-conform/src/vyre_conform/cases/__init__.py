@@ -84,14 +84,14 @@ def specs(queries: Iterable[Query] = (ALL,), size: Size = Size.CI) -> list[Spec]
     `size` bounds what patterns mean; a query that spells out group and name means all cases of that name.
     """
     wanted = tuple(queries)
-    found = (_chosen(spec, wanted, size) for spec in _corpus())
+    groups = (name for name in GROUPS if any(query.matches_group(name) for query in wanted))
+    found = (_chosen(spec, wanted, size) for name in groups for spec in group(name))
     return [spec for spec in found if spec is not None]
 
 
-def _corpus() -> Iterator[Spec]:
-    """All cases. Those of calls are listed anew, because dialects come and go."""
-    for name, group in GROUPS.items():
-        yield from group() if name == "calls" else _cached(name)
+def group(name: str) -> Iterable[Spec]:
+    """All cases of a group. Those of calls are listed anew, because dialects come and go."""
+    return GROUPS[name]() if name == "calls" else _cached(name)
 
 
 @cache

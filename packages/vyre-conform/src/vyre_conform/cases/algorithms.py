@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -236,7 +236,7 @@ def digest_of(outputs: Sequence[bytes]) -> str:
     return hashlib.sha256(b"".join(hashlib.sha256(data).digest() for data in outputs)).hexdigest()
 
 
-@lru_cache(maxsize=4)
+@cache
 def launches_of(name: str) -> list[tuple[Launch, tuple[bytes, ...]]]:
     """The launches of an algorithm, the first of each program, with their outputs.
 
