@@ -10,7 +10,7 @@ from vyre_conform.outcome import Raised, Returned
 from vyre_conform.suite import random_specs
 from vyre_conform.worker import NamedBy, Worker
 
-pytestmark = pytest.mark.usefixtures("backends")
+pytestmark = pytest.mark.usefixtures("backends", "forked")
 SIX = Suite(queries=(), fuzz=6, repeats=1)
 
 

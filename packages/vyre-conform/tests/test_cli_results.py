@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from vyre_conform.cli import conform
 
-pytestmark = pytest.mark.usefixtures("backends")
+pytestmark = pytest.mark.usefixtures("backends", "forked")
 CASES = ("--cases", "ops:rem:dtype=u8,values=random", "--cases", "traps:one")
 
 
@@ -19,7 +19,7 @@ def call(*words: str) -> Result:
 
 
 @pytest.fixture(scope="module")
-def journals(tmp_path_factory: pytest.TempPathFactory, backends: None) -> tuple[str, str]:
+def journals(tmp_path_factory: pytest.TempPathFactory, backends: None, forked: None) -> tuple[str, str]:
     """Two runs of the same cases: one right, one with a failure."""
     folder = tmp_path_factory.mktemp("journals")
     paths = folder / "right.jsonl", folder / "wrong.jsonl"

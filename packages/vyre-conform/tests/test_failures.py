@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from importlib import import_module
 from io import StringIO
 from pathlib import Path
 
@@ -19,9 +20,9 @@ from vyre_conform.proving import task_of
 from vyre_conform.report import Report
 from vyre_conform.run import Exit
 from vyre_conform.show import LOG_LINES, log_lines, show
-from vyre_conform.worker import Hello
+from vyre_conform.worker import Hello, Worker
 
-pytestmark = pytest.mark.usefixtures("backends")
+pytestmark = pytest.mark.usefixtures("backends", "forked")
 
 
 def cell(name: str, state: State = State.FAIL, reason: str = "", group: str = "ops", **facts: str) -> Cell:
@@ -133,6 +134,7 @@ def test_a_dead_backend_shows_where_it_died() -> None:
 
 
 def test_a_backend_that_does_not_open_shows_its_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(import_module("vyre_conform.bench"), "Worker", Worker)  # forks have another path
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     (tmp_path / "broken.py").write_text(

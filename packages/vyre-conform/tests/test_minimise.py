@@ -38,7 +38,7 @@ def fails(executor: Faulty, launch: Launch) -> bool:
     ("name", "seed"),
     [
         ("shift-unmasked", 5),
-        ("cast-wraps", 5),
+        pytest.param("cast-wraps", 5, marks=pytest.mark.slow),
         pytest.param("continue-breaks", 5, marks=pytest.mark.slow),
         pytest.param("no-barrier", 2, marks=pytest.mark.slow),
     ],

@@ -16,7 +16,7 @@ from vyre_conform.report import Kill
 from vyre_conform.show import command
 from vyre_conform.testing import cells
 
-pytestmark = pytest.mark.usefixtures("backends")
+pytestmark = pytest.mark.usefixtures("backends", "forked")
 
 QUERIES = [*(f"ops:{op}:dtype=u8,values=random" for op in ("add", "sub", "mul", "div", "rem"))]
 QUERIES.append("ops:add:dtype=f64,values=random")

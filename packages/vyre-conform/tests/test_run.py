@@ -14,12 +14,14 @@ from vyre_conform.proving import Watch
 from vyre_conform.run import BadRun, RunsDiffer
 from vyre_conform.worker import Hello
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 QUERIES = (Query.parse("traps:*"), Query.parse("ops:add:dtype=u8"))
 SUITE = Suite(queries=QUERIES)
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished(tmp_path_factory: pytest.TempPathFactory, forked: None) -> Path:
     path = tmp_path_factory.mktemp("runs") / "run.jsonl"
     prove(["reference"], SUITE, journal=path)
     return path

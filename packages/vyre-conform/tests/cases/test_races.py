@@ -17,14 +17,20 @@ ELEMENTWISE = {"ops", "casts", "laws", "literals", "calls"}
 """Every invocation has an element of its own: thousands of programs alike."""
 
 
-def is_of_another_type(spec: Spec) -> bool:
-    """The recurrence `flow` is there for every type, with the same accesses."""
-    return str(spec).startswith("recurrences:flow:") and "dtype=u32" not in str(spec)
+ACCESSED = {"memory", "period", "launch", "run"}
+"""What decides where cases of one name access memory. Types and operations decide what is there, sizes how much."""
 
-
-SPECS = [spec for spec in specs() if str(spec).partition(":")[0] not in NOT_RUN | ELEMENTWISE]
-SPECS = [spec for spec in SPECS if not is_of_another_type(spec)]
+SPECS = [spec for spec in specs() if spec.address.group not in NOT_RUN | ELEMENTWISE]
 SPECS += [spec for spec in algorithms.specs() if spec.size is Size.FULL]
+
+
+def accessed(spec: Spec) -> tuple[object, ...]:
+    """What is equal for cases with the same accesses."""
+    return (spec.address.group, spec.address.name, *(key for key in spec.address.keys if key[0] in ACCESSED))
+
+
+LARGEST = {accessed(spec): spec for spec in SPECS}
+"""Of the cases with the same accesses the last, which is the largest. The others run with -m slow."""
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +38,13 @@ def backend() -> VyreBackend:
     return acquire("reference")
 
 
-@pytest.mark.parametrize("spec", SPECS, ids=str)
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param(spec, marks=() if LARGEST[accessed(spec)] is spec else pytest.mark.slow, id=str(spec))
+        for spec in SPECS
+    ],
+)
 def test_no_case_races(spec: Spec, backend: VyreBackend) -> None:
     launch = spec.case().launch
     if launch.program.workgroup_volume == 1 and launch.grid == (1, 1, 1):

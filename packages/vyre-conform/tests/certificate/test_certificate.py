@@ -31,14 +31,14 @@ from vyre_conform.host import checkout, own_packages, package_digest, roots
 from vyre_conform.oracle import Verdict
 from vyre_conform.report import Kill, Report
 
-pytestmark = pytest.mark.usefixtures("backends")
+pytestmark = pytest.mark.usefixtures("backends", "forked")
 
 ENGINE = "vyre_conform.controls.mutants:engine-generous"
 SUITE = Suite(queries=(Query.parse("traps:*"), Query.parse("ops:rem:dtype=u8"), Query.parse("ops:add:dtype=u8")))
 
 
 @pytest.fixture(scope="module")
-def run(backends: None) -> Run:
+def run(backends: None, forked: None) -> Run:
     with pytest.MonkeyPatch.context() as patch:
         for name in ("VYRE_SHADOW", "VYRE_OBSERVE", "VYRE_TEST_BACKEND", "VYRE_ACCEPT"):
             patch.delenv(name, raising=False)

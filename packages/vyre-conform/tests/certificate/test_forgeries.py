@@ -23,6 +23,8 @@ from vyre_conform.certificate import (
 from vyre_conform.gaps import Gap
 from vyre_conform.report import Report
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 NAME = "reference-scalar"
 CASES = (Query.parse("traps:*"), Query.parse("ops:add:dtype=u8"), Query.parse("claims:mechanisms"))
 GAP = Gap(Query.parse("ops:add:dtype=u8"), "it adds wrongly", "issue 7", "other")
@@ -30,7 +32,7 @@ Body = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def run() -> Run:
+def run(forked: None) -> Run:
     with pytest.MonkeyPatch.context() as patch:
         for name in ("VYRE_SHADOW", "VYRE_OBSERVE", "VYRE_TEST_BACKEND", "VYRE_ACCEPT"):
             patch.delenv(name, raising=False)

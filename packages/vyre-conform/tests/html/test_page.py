@@ -15,7 +15,7 @@ from vyre_conform.report import Kill, Report
 from vyre_conform.worker import NamedBy
 from vyre_foundation.dtype import f16, f32, f64, u32
 
-pytestmark = pytest.mark.usefixtures("backends")
+pytestmark = pytest.mark.usefixtures("backends", "forked")
 
 
 @pytest.fixture(scope="module")
