@@ -82,7 +82,9 @@ def drawn(first: int) -> Iterator[GeneratedProgram]:
         yield addressing(seed)
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize(
+    "fault", [pytest.param(fault, marks=pytest.mark.slow if n % 3 else ()) for n, fault in enumerate(FAULTS)]
+)
 def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VYRE_CACHE", "off")
     pattern, planted = FAULTS[fault]

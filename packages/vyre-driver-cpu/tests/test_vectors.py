@@ -1,6 +1,7 @@
 """Loops over invocations as vectors and masks: exact, and of the shape that they are meant to have."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -98,7 +99,11 @@ ROWS = {
 """Elements that are loaded at once, elements from row to row, and what is stored to each place."""
 
 
-def slow(seeds: range) -> list[object]:
+EDGES = (0, 1, 5, 8, 15, 16, 17, 31)
+"""Elements that fill no vector, one or two, and one more or less."""
+
+
+def slow(seeds: Iterable[int]) -> list[object]:
     return [pytest.param(seed, marks=pytest.mark.slow) for seed in seeds]
 
 
@@ -902,7 +907,7 @@ program p workgroup(64, 1, 1) {
     assert any(has_invocations) == (bits < 256)
 
 
-@pytest.mark.parametrize("size", [*range(33), 100])
+@pytest.mark.parametrize("size", [*EDGES, 100, *slow(n for n in range(33) if n not in EDGES)])
 @pytest.mark.parametrize("name", BODIES)
 def test_the_last_vector_has_masks(name: str, size: int, agree) -> None:
     agree(_program(BODIES[name]), [_words(size)], DispatchConfig(grid_override=(2, 1, 1)))

@@ -1,6 +1,7 @@
 """A planted failure shrinks to the statement that causes it."""
 
 from collections.abc import Callable
+from itertools import islice
 
 import pytest
 
@@ -37,7 +38,8 @@ FAULTS: list[tuple[Wrong, int]] = [
 
 @pytest.mark.parametrize(("is_wrong", "size"), FAULTS)
 def test_a_fault_shrinks_to_what_causes_it(is_wrong: Wrong, size: int) -> None:
-    found = [g for g in (generate(seed, EVERYTHING) for seed in range(120)) if is_wrong(g.program)][:5]
+    drawn = (generate(seed, EVERYTHING) for seed in range(120))
+    found = list(islice((g for g in drawn if is_wrong(g.program)), 5))
     assert found
     for g in found:
         program, inputs = shrink(g.program, g.inputs, lambda p, _: is_wrong(p))
