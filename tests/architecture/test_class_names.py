@@ -5,6 +5,7 @@ Concrete drivers are twins: a class of one may have a counterpart in the other, 
 
 import ast
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ REFINED = {"InvalidProgram"}
 """Errors of the driver that derive from the error of the same name in the foundation."""
 
 
+@cache
 def classes(root: Path) -> dict[str, list[Path]]:
     """The files that declare each public class, relative to `packages`."""
     found = defaultdict(list)

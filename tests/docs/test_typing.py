@@ -73,12 +73,18 @@ def recursion_limit():
     sys.setrecursionlimit(limit)
 
 
-def test_strict_mypy_reads_a_script_of_a_student_and_finds_its_mistakes(tmp_path):
+@pytest.fixture(scope="module")
+def options(tmp_path_factory):
+    """With one cache for all tests: what they import takes most of the time."""
+    cache = str(tmp_path_factory.mktemp("mypy"))
+    return ["--strict", "--config-file", "", "--cache-dir", cache, "--no-error-summary", "--scripts-are-modules"]
+
+
+def test_strict_mypy_reads_a_script_of_a_student_and_finds_its_mistakes(tmp_path, options):
     mypy = pytest.importorskip("mypy.api")
     exec(compile(STUDENT, str(_written(tmp_path / "student.py", STUDENT)), "exec"), {"__name__": "student"})
     file = _written(tmp_path / "mistaken.py", STUDENT + "".join(f"{line}\n" for line, _ in MISTAKES))
-    options = ["--strict", "--config-file", "", "--cache-dir", str(tmp_path / "cache"), "--no-error-summary"]
-    printed, failed, _ = mypy.run([*options, "--scripts-are-modules", "--hide-error-context", str(file)])
+    printed, failed, _ = mypy.run([*options, "--hide-error-context", str(file)])
     assert not failed
     first = STUDENT.count("\n") + 1
     found = re.findall(r"mistaken\.py:(\d+): error: .*\[([\w-]+)\]$", printed, re.MULTILINE)
@@ -90,7 +96,7 @@ def _written(file: Path, text: str) -> Path:
     return file
 
 
-def test_strict_mypy_finds_the_mistake_on_the_page_of_kernels_and_no_other(tmp_path):
+def test_strict_mypy_finds_the_mistake_on_the_page_of_kernels_and_no_other(tmp_path, options):
     mypy = pytest.importorskip("mypy.api")
     file = tmp_path / "page.py"
     source = "\n".join(BLOCK.findall((ROOT / "docs/kernels.md").read_text("utf-8")))
@@ -98,16 +104,7 @@ def test_strict_mypy_finds_the_mistake_on_the_page_of_kernels_and_no_other(tmp_p
     arrays = tmp_path / "arrays_page.py"
     arrays.write_text("\n".join(BLOCK.findall((ROOT / "docs/arrays.md").read_text("utf-8"))), "utf-8")
     gallery = [str(file) for file in sorted((ROOT / "examples/gallery").glob("*.py")) if file.stem != "torch_op"]
-    arguments = [
-        "--strict",
-        "--config-file",
-        "",
-        "--cache-dir",
-        str(tmp_path / "cache"),
-        "--no-error-summary",
-        "--scripts-are-modules",
-    ]
-    printed, failed, _ = mypy.run([*arguments, str(file), str(arrays), *gallery])
+    printed, failed, _ = mypy.run([*options, str(file), str(arrays), *gallery])
     assert not failed
     line = source[: source.index("return x[vy.index()] * 0.5")].count("\n") + 1
     expected = 'error: Incompatible return value type (got "u32", expected "f32")  [return-value]'

@@ -8,7 +8,7 @@ from dataclasses import replace
 import mpmath
 import numpy as np
 import pytest
-import scipy.stats
+import scipy
 
 import vyre_algorithms as va
 from vyre_algorithms import launches, random

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import scipy.fft
-import scipy.ndimage
-import scipy.signal
-import scipy.sparse
-import scipy.stats
+import scipy
 from algorithm_data import data, same
 from hypothesis import given, settings, strategies as st
 
