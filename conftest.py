@@ -3,10 +3,12 @@
 And they can be interrupted, however they were started: a shell's background job has interrupts switched off.
 Where tests are about what programs compute, LLVM does not optimize them, unless `--optimized` asks for it.
 A test marked with `backend(id)`, or with a parameter `backend`, is skipped where that backend is not available.
+Where tests have parameters beside `backend`, their values take the backends in turns; `-m slow` has the other pairs.
 """
 
 import os
 import signal
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import partial
 
@@ -26,6 +28,9 @@ COMPUTED = (
 OPTIMIZED = ("packages/vyre-algorithms/tests/test_digests.py", "packages/vyre/tests/test_random_images.py")
 """Where one program of each algorithm, and random kernels over images, are as users have them."""
 
+IN_TURNS = ("packages/vyre-algorithms/", "packages/vyre/tests/test_arrays.py", "packages/vyre/tests/test_structs.py")
+"""Where each value of the parameters of a test takes one backend."""
+
 os.environ["VYRE_CACHE"] = "off"
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -35,13 +40,33 @@ except ImportError:  # environments that look at the sources alone
     pass
 else:
     # A busy machine is no finding: tests assert nothing about time.
-    settings.register_profile("vyre", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.register_profile("vyre", few)
+    settings.register_profile("many", few, max_examples=400)
     settings.load_profile("vyre")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """How programs for the CPU are compiled."""
     parser.addoption("--optimized", action="store_true", help="let LLVM optimize the programs of all tests")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as slow what the product of backends and other parameters has beside a selection with all of either."""
+    rows: defaultdict[str, defaultdict[tuple[int, ...], list[pytest.Item]]] = defaultdict(lambda: defaultdict(list))
+    for item in items:
+        params = item.callspec.params if hasattr(item, "callspec") else {}
+        if "backend" in params and item.nodeid.startswith(IN_TURNS) and not item.get_closest_marker("slow"):
+            others = tuple(id(value) for name, value in params.items() if name != "backend")
+            rows[item.nodeid.partition("[")[0]][others].append(item)
+    for of_test in rows.values():
+        if len(of_test) < max(map(len, of_test.values())):
+            continue  # some backend would have no turn
+        for number, pairs in enumerate(of_test.values()):
+            for place, item in enumerate(pairs):
+                if place != number % len(pairs):
+                    item.add_marker(pytest.mark.slow)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
