@@ -324,12 +324,13 @@ def struct(cls: np.dtype[np.void]) -> Any: ...
 @overload
 def struct(cls: C) -> C: ...
 @dataclass_transform()
-def struct(cls: Any) -> Any:
+def struct(cls: Any = None, /, **options: object) -> Any:
     """Make a structure for kernels from a class: its annotations are the fields, its functions are inlined as methods.
 
     Args:
         cls: A class with fields such as ``x: vy.f32``, which may be vectors or other structures; or a structured NumPy
             type, whose layout the structure keeps.
+        **options: Not accepted: the decorator has none.
 
     Returns:
         The structure. Kernels call it with the fields, in order or by name, and it annotates arrays:

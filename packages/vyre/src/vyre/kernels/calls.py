@@ -325,7 +325,9 @@ def call(reader: ExpressionReader, callee: Any, node: ast.Call) -> object:
         reader.refuse(node, f"{ast.unparse(node.func)}(…) computes with a whole array", fix)
     same = FUNCTIONS.get(name, name if hasattr(ops, name) or hasattr(vyre_math, name) else None)
     fix = f"write vy.{same}" if same else "use the functions of vyre, or pass values that are known at compile time"
-    if not same and name in ELEMENTS:
+    if callee in VECTORS:
+        fix = "write vy.vec(…)"
+    elif not same and name in ELEMENTS:
         fix = f"write {ELEMENTS[name]}".replace("vyre.", "vy.").replace("[i]", "")
     elif callee is divmod:
         fix = "write `//` and `%`"

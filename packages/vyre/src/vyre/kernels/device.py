@@ -35,12 +35,12 @@ class DeviceFunction:
         )
 
 
-def func(function: Callable[..., Any]) -> Any:
+def func(function: Callable[..., Any] | None = None, /, **options: object) -> Any:
     """Make a function that kernels call; each call is inlined.
 
     Args:
         function: Made by ``def``. Parameters may have types, which their arguments are checked against.
-        **options: Refused: there are none.
+        **options: Not accepted: the decorator has none.
 
     Returns:
         The function, which can be called only in kernels.

@@ -601,13 +601,14 @@ def kernel(
         subgroup_size: A power of two in 1 … 64 that divides them, for kernels with collectives.
         shape: The shape of the launch: names of shape variables, or numbers. By default that of the first result.
         backend: The backend on which calls run, as for `vyre.backend_for`.
+        **others: Not accepted; the error names what to write instead.
 
     Returns:
         The kernel.
 
     Raises:
         KernelError: An annotation is missing or is not a type of a kernel, or another decorator wraps the function.
-        BuildError: It is not such a function, or its source is not available.
+        BuildError: It is not such a function, its source is not available, or there is no such option.
     """
     refuse_options("kernel", others, ("workgroup_size", "subgroup_size", "shape", "backend"))
 
