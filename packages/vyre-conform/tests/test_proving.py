@@ -4,11 +4,13 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from vyre_conform import Cell, Exit, Query, Report, Run, State, Suite, Task, prove, read_gaps
 from vyre_conform.address import BadQuery
+from vyre_conform.bench import CaseRunner
 from vyre_conform.case import Spec
 from vyre_conform.gaps import BadGapList
 from vyre_conform.proving import Watch, task_of
@@ -45,6 +47,23 @@ def test_the_reference_is_proven() -> None:
     assert report.exit is Exit.PROVEN
     assert report.task.cells == len(report.cells)
     assert report.matrix()["fuzz"]["reference"][State.PASS] == 8
+
+
+def test_each_backend_has_as_many_processes_as_there_are_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that compiles takes far longer than the others: they would leave its share of the cores idle."""
+    opened: list[tuple[str, int]] = []
+
+    def watched(backend: str, suite: Suite, workers: int, *rest: Any) -> CaseRunner:
+        opened.append((backend, workers))
+        return whole(backend, suite, workers, *rest)
+
+    whole = CaseRunner.opened
+    monkeypatch.setattr(CaseRunner, "opened", watched)
+    found = prove(["reference", "reference-scalar"], suite("traps:*"), jobs=2)
+    assert opened == [("reference", 2), ("reference-scalar", 2)]
+    assert {cell.state for cell in found.cells} == {State.PASS}
+    prove(["reference"], suite("traps:one"), jobs=2)
+    assert opened[2:] == [("reference", 1)], "one case pays for no second process"
 
 
 @pytest.mark.parametrize("idle", ["limits", "traps:on", "ops:add:dtype=u9"])

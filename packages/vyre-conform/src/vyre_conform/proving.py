@@ -66,8 +66,8 @@ def prove(
 
     A failing random program is made smaller and, if `reproducers` names a folder, written there. `journal` is the file
     of the run; with `resume` a run that is there goes on, if it is the same; with `overwrite` it is replaced; without
-    either, `RunsDiffer` refuses one that has cells. `jobs` processes work out what cases must give, and as many
-    again, shared among the backends but at least one for each, run them.
+    either, `RunsDiffer` refuses one that has cells. `jobs` processes work out what cases must give, and up to
+    as many of each backend run them: one that compiles takes far longer than one that does not.
     """
     if journal is not None and not resume and not overwrite:
         require_new(journal)
@@ -121,9 +121,9 @@ class _Proof:
         started = time.perf_counter()
         specs = self.suite.specs(self.seed)
         task = task_of(self.suite, self.seed)
-        share = max(1, min(self.jobs // max(1, len(backends)), len(specs) // LEAST_PER_WORKER))
+        workers = max(1, min(self.jobs, len(specs) // LEAST_PER_WORKER))
         with ExitStack() as stack:
-            benches = [CaseRunner.opened(backend, self.suite, share, self.reproducers, stack) for backend in backends]
+            benches = [CaseRunner.opened(backend, self.suite, workers, self.reproducers, stack) for backend in backends]
             hellos = [bench.hello for bench in benches]
             self.result, self.journal = _begin(task, hellos, path, resume)
             earlier = self.result.seconds

@@ -35,7 +35,10 @@ class ForkServers:
         if not FORKS:
             return begin(process.python("-m", "vyre_conform.worker", named_by.value, backend))
         forking = process.python("-m", "vyre_conform.worker.fork_server", *self._modules)
-        child = self._idle.pop() if self._idle else begin(forking)
+        try:
+            child = self._idle.pop()
+        except IndexError:
+            child = begin(forking)
         with contextlib.suppress(Closed):  # then there is no first word either
             child.send({"named_by": named_by.value, "backend": backend})
         return child
