@@ -422,3 +422,26 @@ def test_kernels_that_mean_nothing() -> None:
         vy.vec(vy.f32, 5)
     with pytest.raises(BuildError, match="made outside of a kernel"):
         vy.Vec3[vy.f32](1, 2, 3)
+
+
+def test_a_kernel_over_structures_is_run_and_examined_by_name(backend: vy.VyreBackend) -> None:
+    @vy.kernel(shape="n")
+    def counted(p: vy.InOut[Particle, "n"], heaviest: vy.Out[vy.f32, 1]) -> None:
+        i = vy.index()
+        p[i].mass += 1.0
+        heaviest[i & 3] = p[i].mass
+
+    particles = np.zeros(3, Particle.dtype)
+    particles["mass"] = [1, 2, 4]
+    one = particles[:1].copy()
+    found = vy.run(counted, p=particles, backend=backend)["p"]
+    assert (found.dtype, found["mass"].tolist(), particles["mass"].tolist()) == (Particle.dtype, [2, 3, 5], [1, 2, 4])
+    held = vy.run(counted, p=vy.array(particles, backend=backend))["p"]
+    assert isinstance(held, vy.StructArray)
+    assert held.numpy().tobytes() == found.tobytes()
+    units = vy.array(particles, backend=backend).units.numpy()
+    assert vy.run(counted, p=units, backend=backend)["p"].tobytes() == found.tobytes()
+    assert vy.check(counted, p=one, backend=backend)["p"]["mass"].tolist() == [2]
+    assert "counted" in str(vy.explain(counted, p=particles, backend=backend))
+    with pytest.raises(vy.InvalidInput, match=r"'p': got an array of structures, expected an array of"):
+        vy.run(counted, p=np.zeros(3, [("mass", "f8"), ("age", "u1")]), backend=backend)

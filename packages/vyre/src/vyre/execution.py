@@ -16,6 +16,7 @@ from vyre_driver import (
 )
 from vyre_driver.arrays.dispatch import backend_of, dispatch_device_arrays
 from vyre_driver.arrays.make import host_zeros, zeros
+from vyre_driver.arrays.structs import Structured, given_units, layout_of, over_units, structured
 from vyre_driver.backend.config import DEFAULT_CONFIG
 from vyre_driver.backend.delegate import innermost
 from vyre_driver.errors import InvalidInput, InvalidLaunch
@@ -219,10 +220,15 @@ class ProgramLaunch(NamedTuple):
     """The shapes of the outputs that are declared with one."""
     zeros: Sequence[str]
     """The names of arrays of zeros that are made for it."""
+    structures: Mapping[str, Structured]
+    """The types of the arrays of structures among those that the caller passes."""
 
     def shaped(self, outputs: dict[str, Any]) -> dict[str, Any]:
-        """The outputs of the launch, in these shapes."""
-        return outputs | {name: outputs[name].reshape(shape) for name, shape in self.results.items()}
+        """The outputs of the launch, in these shapes, and as structures what was passed as such."""
+        found = outputs | {name: outputs[name].reshape(shape) for name, shape in self.results.items()}
+        return found | {
+            name: over_units(dtype, found[name]) for name, dtype in self.structures.items() if name in found
+        }
 
 
 def launch_of(
@@ -240,6 +246,8 @@ def launch_of(
     if invocations is not None:
         options = with_invocations(program, invocations, options)
     named = {**(inputs or {}), **arrays}
+    structures = _structures(program, named)
+    named |= {name: given_units(dtype, name, named[name]) for name, dtype in structures.items()}
     results: Mapping[str, tuple[int, ...]] = {}
     made: list[str] = []
     if program.shapes is not None:
@@ -254,7 +262,20 @@ def launch_of(
         raise _without_shapes(program)
     if options.grid_override is None:
         require_x_alone(program, options)
-    return ProgramLaunch(named, options, results, made)
+    return ProgramLaunch(named, options, results, made, structures)
+
+
+def _structures(program: Program, given: Mapping[str, object]) -> dict[str, Structured]:
+    """The types of the structures among the inputs, where the program has the units of such elements."""
+    found = {}
+    shapes = {} if program.shapes is None else program.shapes.buffers
+    for buffer in program.inputs:
+        dtype = structured(given.get(buffer.name))
+        if dtype is not None and buffer.name in shapes:
+            layout = layout_of(dtype)
+            if layout.unit is buffer.dtype and shapes[buffer.name][-1] == layout.count:
+                found[buffer.name] = dtype
+    return found
 
 
 def on_host(named: Mapping[str, object]) -> dict[str, object]:

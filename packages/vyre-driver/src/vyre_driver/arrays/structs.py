@@ -281,6 +281,11 @@ class StructArray(WithoutOperators):
         raise TypeError(f"{self!r} is memory of a device. Fix: pickle array.numpy()")
 
 
+def over_units(dtype: Structured, units: npt.NDArray[Any] | DeviceArray) -> npt.NDArray[Any] | StructArray:
+    """The array of structures over its units."""
+    return StructArray(units, dtype) if isinstance(units, DeviceArray) else layout_of(dtype).structures(units)
+
+
 def given_units(
     dtype: Structured, name: str, given: object, *, in_place: bool = False
 ) -> npt.NDArray[Any] | DeviceArray:

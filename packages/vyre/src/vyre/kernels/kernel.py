@@ -25,7 +25,7 @@ from vyre_driver import DeviceArray, DispatchConfig, EngineBackend, UnsupportedF
 from vyre_driver.arrays.array import numpy_dtype
 from vyre_driver.arrays.dispatch import backend_of, dispatch_device_arrays
 from vyre_driver.arrays.make import host_zeros, zeros
-from vyre_driver.arrays.structs import StructArray, given_units, layout_of
+from vyre_driver.arrays.structs import given_units, over_units
 from vyre_driver.backend.config import DEFAULT_CONFIG
 from vyre_driver.backend.delegate import innermost
 from vyre_driver.backend.typed import ordered_inputs
@@ -248,7 +248,7 @@ class KernelLauncher(HostCallable):
                     output.numpy() if isinstance(output, DeviceArray) != isinstance(target, DeviceArray) else output
                 )
             made = output if target is None else target
-            found.append(made if name not in structures else _structures(made, structures[name]))
+            found.append(made if name not in structures else over_units(structures[name], made))
         return tuple(found) if self._returns_tuple else found[0] if found else None
 
     def _bind(self, given: Sequence[Any], named: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, NDArray]]:
@@ -320,11 +320,6 @@ def _require_target(name: str, target: Any, dtype: npt.DTypeLike, shape: tuple[i
         raise InvalidInput(name, needed=needed, got=got, fix="pass such an array, or leave it out")
     if isinstance(target, np.ndarray) and not target.flags.writeable:
         raise InvalidInput(name, needed="an array that can be written", got="one that cannot", fix="pass another")
-
-
-def _structures(units: NDArray | DeviceArray, dtype: np.dtype[np.void]) -> NDArray | StructArray:
-    """The array of structures over its units."""
-    return StructArray(units, dtype) if isinstance(units, DeviceArray) else layout_of(dtype).structures(units)
 
 
 def _is_result(type_: ArrayType | ScalarType) -> bool:
