@@ -466,7 +466,7 @@ def _remedy(x: object) -> str:
     if x is None:
         return "use what returns a value: .set(…), barriers and stores return nothing"
     if isinstance(x, np.ndarray):
-        return "pass the array as an input, or embed it with p.constant(…), and index it"
+        return "index it, as an input or a p.constant(…) of the program; on the host call NumPy's function"
     if hasattr(x, "decl"):
         return "index the buffer, as in buffer[i]"
     if hasattr(x, "__dlpack__"):
