@@ -251,7 +251,7 @@ def test_transforms(length, dtype):
     check_all(length, dtype)
 
 
-@pytest.mark.parametrize("step", [9, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [23, pytest.param(1, marks=pytest.mark.slow)])
 def test_every_length(step):
     for length in range(1, 201, step):
         x = numbers("c16", (2, length), seed=length)
@@ -294,7 +294,7 @@ def test_roots_are_correctly_rounded(length):
 @pytest.mark.parametrize(
     "on", [pytest.param(on, marks=() if on in SHORT else pytest.mark.slow) for on in BACKENDS if on != "cpu"]
 )
-@pytest.mark.parametrize("length", [16, 32, 7, 17, 60, 231])
+@pytest.mark.parametrize("length", [16, 32, 7, 17, 60, pytest.param(231, marks=pytest.mark.slow)])
 def test_the_same_bits_everywhere(on, length):
     x = numbers("c8", (2, length))
     real = np.ascontiguousarray(x.real)
