@@ -75,8 +75,8 @@ program rows workgroup(64, 1, 1) {{
 """)
 
 
-def text_of(program: Program, bits: int = 512, stream_bits: int = 256) -> str:
-    words = spellings(has_half=True, vector_bits=bits, stream_bits=stream_bits)
+def text_of(program: Program, bits: int = 512) -> str:
+    words = spellings(has_half=True, vector_bits=bits)
     return print_module(lowered_for(target_of("cpu", words), validate(program)), words)[0]
 
 
@@ -112,15 +112,15 @@ def test_rows_are_those_of_the_reference(name: str, t: DType, agree) -> None:
             agree(of(name, t), given, DispatchConfig(grid_override=(3, 1, 1)))
 
 
-@pytest.mark.parametrize(("bits", "stream_bits"), [(128, 256), (256, 256), (512, 256), (512, 512)])
+@pytest.mark.parametrize("bits", [128, 256, 512])
 @pytest.mark.parametrize("t", [u8, u16, u32, u64, f32, f64], ids=str)
 @pytest.mark.parametrize(
     "name", ["a known width", "a given width", "the row last", "the same for all", "two variables"]
 )
-def test_pieces_of_rows_are_loaded(name: str, t: DType, bits: int, stream_bits: int) -> None:
+def test_pieces_of_rows_are_loaded(name: str, t: DType, bits: int) -> None:
     """Pieces as long as there are lanes, each of which is fetched ahead."""
-    lanes = (min(bits, stream_bits) if name == "a known width" else bits) // max(32, t.bits)
-    assert text_of(of(name, t), bits, stream_bits).count("call void @llvm.prefetch") == (STRIP if lanes in ROWS else 0)
+    lanes = (min(bits, 256) if name == "a known width" else bits) // max(32, t.bits)
+    assert text_of(of(name, t), bits).count("call void @llvm.prefetch") == (STRIP if lanes in ROWS else 0)
 
 
 @pytest.mark.parametrize(("stride", "distance"), [(40, 320), (512, 4096), (513, 16), (4000, 16)])
