@@ -25,6 +25,7 @@ from vyre_driver.legalization.target import Arrangement, Groups, Target
 from vyre_driver.legalization.text_forms import CallForm
 from vyre_driver.legalization.traps import lower_traps, trap_tags
 from vyre_driver.legalization.zero_fill import fill_with_zeros
+from vyre_driver.vectorization.dead_stores import drop_dead_stores
 from vyre_driver.vectorization.index_set_splitting import split_index_sets
 from vyre_driver.vectorization.versioning.regions import version_regions
 from vyre_driver.vectorization.wide_indices import widen_indices
@@ -85,6 +86,8 @@ KERNEL_PASSES: tuple[Pass[Context], ...] = (
          lambda p, c: fill_with_zeros(p, c.source)),
     Pass("split-index-sets", "Cut loops at the iterations where a condition changes",
          lambda p, c: split_index_sets(p, c.ranges, c.target)),
+    Pass("drop-dead-stores", "Remove what loops store to elements of private arrays that are not loaded",
+         lambda p, c: drop_dead_stores(p, c.target)),
     Pass("version-regions", "Write regions twice, without the checks that one comparison before them decides",
          lambda p, c: version_regions(p, c.ranges, c.target)),
     Pass("compose-atomics", "Compose atomics that the target lacks of its compare-exchange",

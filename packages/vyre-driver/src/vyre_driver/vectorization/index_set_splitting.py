@@ -1,11 +1,13 @@
 """Index-set splitting: loops are cut at the iterations where the outcome of a bounds check or a condition changes.
 
-In a scan every invocation reads an element at a fixed distance; the first few are out of bounds.
+In a scan every invocation reads an element at a fixed distance; the first few are out of bounds. They add nothing
+either: a loop begins at the first iteration that does something.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from itertools import pairwise
 
 from vyre_driver.legalization.declare import declare
@@ -22,6 +24,7 @@ from vyre_foundation.ir.stmt import (
     Continue,
     For,
     If,
+    Let,
     Return,
     Stmt,
 )  # fmt: skip
@@ -39,6 +42,8 @@ from vyre_foundation.validate.declared import declared_locals
 MAX_NODES = 500
 """Loops of more operations are not split."""
 _MAX_CUTS = 2
+_NOT_LESS = ("le", "ge")
+"""Comparisons with what a counter is at least."""
 _LEAST = 8
 """Loops of fewer iterations are not split: compilers unroll them."""
 
@@ -55,7 +60,7 @@ def split_index_sets(program: Program, ranges: Ranges, target: Target) -> Progra
     fresh = Fresh.of(program)
 
     def cut(stmt: Stmt) -> Stmt | Body:
-        return _split(stmt, ranges, fresh) if isinstance(stmt, For) else stmt
+        return _split(_narrowed(stmt), ranges, fresh) if isinstance(stmt, For) else stmt
 
     return declare(program, rewrite_body(program.body, cut))
 
@@ -75,6 +80,22 @@ def _split(loop: For, ranges: Ranges, fresh: Fresh) -> Stmt | Body:
         )
         if 0 < len(cuts) <= _MAX_CUTS:
             return tuple([_Piece(loop, *ends, known, ranges, fresh).loop() for ends in pairwise([low, *cuts, high])])
+    return loop
+
+
+def _narrowed(loop: For) -> For:
+    """The loop without its first iterations where these do nothing.
+
+    ``for l in 0..64: let x = f(l); if 4 <= l: g(x)``  →  ``for l in 4..64: let x = f(l); g(x)``
+    """
+    match loop:
+        case For(name, Literal() as start, step=1, body=(*lets, If(Apply(op, args), then, ()))) if op.id in _NOT_LESS:
+            least, counter = args if op.id == "le" else args[::-1]
+            is_alone = counter is Local(name, start.dtype) and all(isinstance(s, Let) for s in lets)
+            if isinstance(least, Literal) and is_alone:
+                return replace(loop, start=max(start, least, key=lambda x: int(x.value)), body=(*lets, *then))
+        case _:
+            pass
     return loop
 
 
