@@ -69,7 +69,7 @@ def _with_rows(body: Body, lanes: VectorLanes, fresh: Fresh) -> Body:
         elif not all(isinstance(s, (Let, Var, Assign, Store, If)) for s in statements(stmt.body)):
             inner = _with_rows(stmt.body, lanes, fresh)
             out.append(stmt if inner is stmt.body else replace(stmt, body=inner))
-        elif stmt.trip_count in ROWS:
+        elif stmt.trip_count in ROWS and stmt.step == 1:
             out += _written_out(stmt, fresh) if _walks_along_rows(stmt, lanes, is_checked=True) else (stmt,)
         else:
             is_row = _is_worth_strips(stmt) and _walks_along_rows(stmt, lanes, is_checked=False)

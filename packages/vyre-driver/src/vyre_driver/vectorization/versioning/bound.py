@@ -84,9 +84,24 @@ def natural(x: Bound) -> Bound | None:
 
 def added(x: Bound, y: Bound) -> Bound | None:
     """The sum of two bounds; None where the comparison could wrap in 64 bits."""
-    plus, minus = _pair(x.plus, y.plus), _pair(x.minus, y.minus)
-    total = Bound(plus, minus, x.offset + y.offset, x.plus_high + y.plus_high, x.minus_high + y.minus_high)
+    plus, minus = _without_common(_pair(x.plus, y.plus), _pair(x.minus, y.minus))
+    plus_high = 0 if plus is None else x.plus_high + y.plus_high
+    minus_high = 0 if minus is None else x.minus_high + y.minus_high
+    total = Bound(plus, minus, x.offset + y.offset, plus_high, minus_high)
     return total if max(total.plus_high, total.minus_high, abs(total.offset)) < _LIMIT else None
+
+
+def _without_common(plus: Expr | None, minus: Expr | None) -> tuple[Expr | None, Expr | None]:
+    """What is added and what is subtracted, without what is both."""
+    added, subtracted = terms(plus), terms(minus)
+    common = [term for term in subtracted if term in added]
+    if not common:
+        return plus, minus
+    for term in common:
+        if term in added:
+            added.remove(term)
+            subtracted.remove(term)
+    return _total(added), _total(subtracted)
 
 
 def scaled(x: Bound, factor: int) -> Bound | None:
@@ -107,7 +122,12 @@ def without(x: Bound, part: Bound) -> Bound | None:
     if part.plus not in parts:
         return None
     parts.remove(part.plus)
-    return replace(x, plus=reduce(lambda a, b: Apply(OPS["add"], a, b), parts) if parts else None)
+    return replace(x, plus=_total(parts))
+
+
+def _total(parts: Iterable[Expr]) -> Expr | None:
+    """The sum of expressions; None for none."""
+    return reduce(_pair, parts, None)
 
 
 def terms(*sums: Expr | None) -> list[Expr]:

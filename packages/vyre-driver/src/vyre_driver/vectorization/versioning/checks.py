@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import TypeGuard
 
@@ -11,8 +11,8 @@ from vyre_driver.legalization.conditions import conjuncts
 from vyre_driver.vectorization.versioning.bound import Bound, Less, at_least, at_most, number, terms, without
 from vyre_driver.vectorization.versioning.extents import Extent, Extents, remainder
 from vyre_foundation.dtype import u64
-from vyre_foundation.ir.buffer import Buffer
-from vyre_foundation.ir.expr import Apply, Cast, Expr, Length, Literal, Load, Select, literal
+from vyre_foundation.ir.buffer import Access, Buffer
+from vyre_foundation.ir.expr import Apply, Cast, Expr, Length, Literal, Load, Local, Select, literal
 from vyre_foundation.ir.stmt import Assign, Atomic, Body, Continue, For, If, Let, Return, Stmt, Store
 from vyre_foundation.ir.walk import bodies, expressions, postorder, statements
 from vyre_foundation.ops import OPS
@@ -57,7 +57,7 @@ def changing_names(body: Body) -> frozenset[str]:
 
 def find_checks(body: Body, extents: Extents) -> Checks:
     """What of `body` can be decided before it."""
-    finder = _Finder(extents, None)
+    finder = _Finder(body, extents, None)
     finder.body(body, at_end=True)
     return finder.checks
 
@@ -72,7 +72,7 @@ class RegionFacts:
 
 def find_usual(body: Body, extents: Extents, known: RegionFacts) -> Checks:
     """As `find_checks`, and what conditions, minima, maxima and remainders are in most places."""
-    finder = _Finder(extents, known)
+    finder = _Finder(body, extents, known)
     finder.body(body, at_end=True)
     return finder.checks
 
@@ -80,10 +80,12 @@ def find_usual(body: Body, extents: Extents, known: RegionFacts) -> Checks:
 class _Finder:
     """Finds what can be decided; with facts that are `known`, also what is so in most places."""
 
-    def __init__(self, extents: Extents, known: RegionFacts | None) -> None:
+    def __init__(self, region: Body, extents: Extents, known: RegionFacts | None) -> None:
         self.checks = Checks()
         self._extents, self._known, self._arms = extents, known or RegionFacts(), known is not None
         self._seen: set[Expr] = set()
+        self._assigned = {s.name for s in statements(region) if isinstance(s, Assign)} if self._arms else set()
+        self._lets: dict[Expr, Expr] = {}
         self._least_ends: set[Expr] = set()
 
     def body(self, body: Body, *, at_end: bool) -> None:
@@ -95,6 +97,8 @@ class _Finder:
             match stmt:
                 case Let(name, value):
                     self._extents.tell(name, self._extents.of(value))
+                    if self._arms and self._is_steady(value):
+                        self._lets[Local(name, value.dtype)] = value
                 case For():
                     self._extents.tell(stmt.name, self._counter(stmt))
                     if self._arms and stmt.step == 1 and stmt.trip_count is None:
@@ -181,6 +185,9 @@ class _Finder:
     def _cross(self, node: Apply, wanted: bool) -> bool:
         """Decide a comparison of what changes in the region; whether it is one."""
         if node in self.checks.decided:
+            return True
+        if node.op.id in ("eq", "ne") and (is_equal := self._are_equal(*node.args)) is not None:
+            self.checks.decided[node] = is_equal == (node.op.id == "eq")
             return True
         a, b, op = *map(self._extents.exact, node.args), node.op.id
         if a is None or b is None or not (_moves(a) or _moves(b)):
@@ -294,15 +301,21 @@ class _Finder:
 
     def _distance(self, x: Expr, y: Expr) -> int:
         """``y - x`` where both are the same but for a number, else 0; modulo the number of values of the type."""
-        (a, offset), (b, other) = self._linear(x), self._linear(y)
+        (a, offset), (b, other) = self._linear(x, {}), self._linear(y, {})
         return (other - offset) % (1 << x.dtype.bits) if a == b else 0
 
-    def _linear(self, root: Expr) -> tuple[Counter[Expr], int]:
-        """What is added up to a value: expressions, and a number."""
+    def _are_equal(self, x: Expr, y: Expr) -> bool | None:
+        """Whether two integers are equal, where both are made of the same but for a number; else None."""
+        (a, offset), (b, other) = self._linear(x, self._lets), self._linear(y, self._lets)
+        return (other - offset) % (1 << x.dtype.bits) == 0 if a == b else None
+
+    def _linear(self, root: Expr, lets: Mapping[Expr, Expr]) -> tuple[Counter[Expr], int]:
+        """What is added up to a value: expressions, and a number. What is in `lets` is what it was given."""
         parts, total = Counter[Expr](), 0
         stack = [(root, 1)]
         while stack:
             node, sign = stack.pop()
+            node = lets.get(node, node)
             match self.checks.chosen.get(node, node):
                 case Literal() as constant:
                     total += sign * int(constant.value)
@@ -311,6 +324,14 @@ class _Finder:
                 case other:
                     parts[other] += sign
         return parts, total
+
+    def _is_steady(self, value: Expr) -> bool:
+        """Whether what a let was given is that as long as the let is seen."""
+        return not any(
+            (isinstance(node, Local) and node.name in self._assigned)
+            or (isinstance(node, Load) and node.buffer.access is not Access.READ)
+            for node in postorder((value,))
+        )
 
     def _start(self, start: Expr) -> Extent | None:
         """A loop that could begin later is taken to begin at 0."""
