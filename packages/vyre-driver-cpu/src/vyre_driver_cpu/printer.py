@@ -48,8 +48,9 @@ define void @{name}_whole(ptr %launch) nounwind {{
 }}
 """
 """How Python calls a kernel: with one argument, which takes a third of the time of four."""
-_INLINE_COPIES = '"no-builtin-memcpy"'
-"""Loops that copy stay loops: a workgroup copies about a thousand bytes at once, for which a call takes longer."""
+_INLINE_COPIES = ' "no-builtin-memcpy"'
+"""Loops that copy stay loops in kernels whose workgroups run one by one: one copies about a thousand bytes at once, for
+which a call takes longer."""
 _ADVICE = (
     f"{ROLLED} = distinct !{{{ROLLED}, !1, !2}}",
     '!1 = !{!"llvm.loop.vectorize.enable", i1 false}',
@@ -139,7 +140,7 @@ class _KernelPrinter:
         """What is printed beside it, by name."""
         self.asks_host = False
         """Whether one of its loops may take long."""
-        self._attributes = _INLINE_COPIES
+        self._attributes = "" if kernel.arrangement.most > 1 else _INLINE_COPIES
 
     def text(self) -> Iterator[str]:
         yield from self._invocation()
@@ -193,7 +194,7 @@ class _KernelPrinter:
         out.open("done")
         out.add("ret void")
         parameters = ", ".join(f"{type}{attributes} {name}" for type, attributes, name in self._parameters())
-        yield f"define internal void @{self._name}_body({parameters}) nounwind {self._attributes} {{"
+        yield f"define internal void @{self._name}_body({parameters}) nounwind{self._attributes} {{"
         yield from out.text()
         yield "}"
 
@@ -224,7 +225,7 @@ class _KernelPrinter:
                     all = [*arguments, f"i32 {lx}", f"i32 {ly}", f"i32 {lz}"]
                     out.add(f"call void @{self._name}_body({', '.join(all)})")
         out.add("ret void")
-        yield f"define void @{self._name}(ptr %args, ptr %grid, i64 %begin, i64 %end) nounwind {self._attributes} {{"
+        yield f"define void @{self._name}(ptr %args, ptr %grid, i64 %begin, i64 %end) nounwind{self._attributes} {{"
         yield from out.text()
         yield "}"
 

@@ -60,7 +60,7 @@ SECONDS_PER_BYTE, LEAST_SECONDS = 1e-8, 1e-2
 class OpenClPort(DevicePort[Module, AnyMemory, Work]):
     """One device with one queue, in order, or several ways to run its code. It times its kernels."""
 
-    emitter_version = "opencl-4"
+    emitter_version = "opencl-5"
     records = True
 
     def __init__(self, backend: str, opened: OpenedDevice) -> None:

@@ -30,7 +30,7 @@ def test_every_invocation_of_the_grid_runs_once_and_no_other(groups, case, check
     n = 8 * groups
     words = [1] * n + [0] * (64 - n)
     assert source.run()["counts"] == b"".join(word.to_bytes(4, "little") for word in words)
-    assert most(check(source, "loops")) == 4096 // 8
+    assert most(check(source, "loops")) == 16384 // 8
 
 
 @pytest.mark.parametrize("at", [(0, 0, 0), (19, 0, 0), (8, 1, 0), (13, 3, 1), (19, 3, 2)])
@@ -49,7 +49,16 @@ def test_the_number_of_workgroups_is_that_of_the_dispatch(case, check):
     with program("numbers", (4, 2)) as p:
         i = p.global_id(1) * 20 + p.global_id(0)
         p.write("out", u32, 80)[i] = p.num_workgroups(0) * 100 + p.num_workgroups(1) * 10 + p.workgroup_id(1)
-    assert most(check(case(p.build(), {}, grid=(5, 2, 1)), "loops")) == 4096 // 4
+    assert most(check(case(p.build(), {}, grid=(5, 2, 1)), "loops")) == 16384 // 4
+
+
+@pytest.mark.parametrize(("is_checked", "expected"), [(False, 16384), (True, 4096)])
+def test_batches_are_smaller_where_one_access_out_of_bounds_has_all_checked(is_checked, expected, case, check):
+    with program("shifted", 8) as p:
+        x = p.read("x", u32)
+        out, i = p.write("out", u32, like=x), p.global_id(0)
+        out[i] = x[i + 1] if is_checked else i
+    assert most(check(case(p.build(), {"x": range(24)}, grid=(3, 1, 1)), "loops")) == expected // 8
 
 
 @pytest.mark.parametrize("what", ["local id", "workgroup id", "workgroup memory", "barrier"])
