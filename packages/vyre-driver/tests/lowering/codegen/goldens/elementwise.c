@@ -18,7 +18,7 @@ kernel void add(const u32 *a, const u32 *b, u32 *out, uniform u32 *runs, u32 b_l
     const u32 end_x = ((t0 < t1) ? t0 : t1) * 64u;
     const u32 t2 = (out_length < first_x) ? 0u : (out_length - first_x);
     const u32 t3 = (end_x < t2) ? end_x : t2;
-    if ((0ull < ((u64)t3)) & ((((u64)first_x) + (((u64)t3) - 1ull)) < ((u64)b_length))) {
+    if ((((u64)first_x) + ((((u64)t3) < 1ull) ? 0ull : (((u64)t3) - 1ull))) < ((u64)b_length)) {
         for (u32 local_x_1 = 0u; local_x_1 < t3; local_x_1 += 1u) {
             const u64 t4 = ((u64)first_x) + ((u64)local_x_1);
             out[t4] = a[t4] + b[t4];
