@@ -50,7 +50,7 @@ def test_the_repaired_program_is_valid_and_both_are_written_as_they_are_printed(
 
 
 def test_the_meaning_of_an_error_is_what_its_class_says() -> None:
-    assert ALL["E102"].meaning == "A Python value has no representation in the type it should become a literal of."
+    assert ALL["E102"].meaning == "A Python value cannot be represented in the type of the literal."
     assert ALL["E102"].name == "LiteralOutOfRange"
 
 

@@ -59,4 +59,4 @@ def test_a_launch_of_rows(groups: int, launched: int, told: list[int]) -> None:
 
 def test_the_source_says_how_rows_are_launched(engine: Callable[..., SimpleNamespace]) -> None:
     text = source_ahead(engine(spelled=LOOPS).backend, doubling(), DEFAULT_CONFIG).decode()
-    assert "// __runs: a row of 1 to 1024 workgroups, and how many the grid has on x; launched once a row\n" in text
+    assert "// __runs: a row of 1 to 4096 workgroups, and how many the grid has on x; launched once a row\n" in text
