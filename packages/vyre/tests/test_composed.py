@@ -174,7 +174,7 @@ def test_operands_that_are_no_vectors_of_one_size() -> None:
         return vy.cross(vy.vec(v, v), vy.vec(v, v)).x
 
     for kernel, match in (
-        (flat, r"operands of length are vectors[\s\S]*Fix: make them with vy.vec"),
+        (flat, r"operand of length, expected a vector[\s\S]*Fix: make vectors with vy.vec"),
         (sizes, r"vectors of 2 and 3 components[\s\S]*Fix: use vectors of one size"),
         (crossed, r"vectors of 2 and 2 components[\s\S]*Fix: pass vectors of three"),
     ):

@@ -154,6 +154,7 @@ CALLS: dict[str, Call] = {
     "bincount_many":    lambda b: va.bincount(words(FEW) & 8191, minlength=5000, backend=b),
     "bincount_buckets": lambda b: count_in_buckets(words(FEW) % 5000, np.zeros(5000, np.uint32), b),
     "bincount_weights": lambda b: va.bincount(words(FEW) & 63, floats(FEW), backend=b),
+    "bincount_moved":   lambda b: va.bincount(words(9000) & 63, floats(9000), backend=b),
     "histogram":        lambda b: va.histogram(floats(FEW), 30, (-8.0, 8.0), backend=b),
     "gather":           lambda b: va.gather(floats(FEW), words(FEW) % FEW, backend=b),
     "scatter":          lambda b: va.scatter(floats(FEW), words(FEW) % FEW, floats(FEW), backend=b),

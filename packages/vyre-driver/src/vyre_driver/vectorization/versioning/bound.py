@@ -14,6 +14,8 @@ from vyre_foundation.ir.expr import Apply, Expr, Literal, literal
 from vyre_foundation.ops import OPS
 from vyre_foundation.optimize.fold import folded
 
+MOST_TERMS = 64
+"""Terms of a sum that are looked at: a sum of sums of the same has exponentially many."""
 _LIMIT = 1 << 61
 """Parts of a bound are below: the four parts and the offset of a comparison never leave 64 bits."""
 
@@ -94,6 +96,8 @@ def added(x: Bound, y: Bound) -> Bound | None:
 def _without_common(plus: Expr | None, minus: Expr | None) -> tuple[Expr | None, Expr | None]:
     """What is added and what is subtracted, without what is both."""
     added, subtracted = terms(plus), terms(minus)
+    if len(added) > MOST_TERMS or len(subtracted) > MOST_TERMS:
+        return plus, minus
     common = [term for term in subtracted if term in added]
     if not common:
         return plus, minus
@@ -119,7 +123,7 @@ def without(x: Bound, part: Bound) -> Bound | None:
     if part.plus is None:
         return x.shifted(-part.offset) if x.plus is not None and 2 * x.offset >= part.offset > 0 else None
     parts = terms(x.plus)
-    if part.plus not in parts:
+    if len(parts) > MOST_TERMS or part.plus not in parts:
         return None
     parts.remove(part.plus)
     return replace(x, plus=_total(parts))
@@ -131,9 +135,9 @@ def _total(parts: Iterable[Expr]) -> Expr | None:
 
 
 def terms(*sums: Expr | None) -> list[Expr]:
-    """What is added up."""
+    """What is added up: more than `MOST_TERMS`, which are then not all, where a sum has so many."""
     found, stack = [], [x for x in sums if x is not None]
-    while stack:
+    while stack and len(found) <= MOST_TERMS:
         node = stack.pop()
         if isinstance(node, Apply) and node.op.id == "add":
             stack += node.args

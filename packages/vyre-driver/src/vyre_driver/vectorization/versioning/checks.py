@@ -8,7 +8,16 @@ from dataclasses import dataclass, field
 from typing import TypeGuard
 
 from vyre_driver.legalization.conditions import conjuncts
-from vyre_driver.vectorization.versioning.bound import Bound, Less, at_least, at_most, number, terms, without
+from vyre_driver.vectorization.versioning.bound import (
+    MOST_TERMS,
+    Bound,
+    Less,
+    at_least,
+    at_most,
+    number,
+    terms,
+    without,
+)
 from vyre_driver.vectorization.versioning.extents import Extent, Extents, remainder
 from vyre_foundation.dtype import u64
 from vyre_foundation.ir.buffer import Access, Buffer
@@ -207,7 +216,7 @@ class _Finder:
     def _ends_loops(self, limit: Extent) -> bool:
         """Whether a limit is something at which loops end."""
         parts = terms(limit.high.plus)
-        return bool(parts) and all(_without_casts(part) in self._known.limits for part in parts)
+        return 0 < len(parts) <= MOST_TERMS and all(_without_casts(part) in self._known.limits for part in parts)
 
     def _settle(self, node: Apply, op: str, a: Extent, b: Extent, *, is_true: bool) -> bool:
         """Claim that ``a op b``, so that `node` is what it is said to be; whether that is possible."""
@@ -314,6 +323,8 @@ class _Finder:
         parts, total = Counter[Expr](), 0
         stack = [(root, 1)]
         while stack:
+            if parts.total() > MOST_TERMS:
+                return Counter({root: 1}), 0
             node, sign = stack.pop()
             node = lets.get(node, node)
             match self.checks.chosen.get(node, node):
