@@ -136,7 +136,8 @@ def _total(parts: Iterable[Expr]) -> Expr | None:
 
 def terms(*sums: Expr | None) -> list[Expr]:
     """What is added up: more than `MOST_TERMS`, which are then not all, where a sum has so many."""
-    found, stack = [], [x for x in sums if x is not None]
+    found: list[Expr] = []
+    stack = [x for x in sums if x is not None]
     while stack and len(found) <= MOST_TERMS:
         node = stack.pop()
         if isinstance(node, Apply) and node.op.id == "add":
