@@ -31,7 +31,7 @@ from vyre_foundation.functions import fma, max as greatest, min as least
 from vyre_foundation.ir.expr import Literal, literal
 
 GROUP, LONG_GROUP = 64, 256
-"""Invocations of a workgroup, and of one along an axis of as many elements at least: it has fewer borders."""
+"""Invocations of a workgroup. Axes of at least `LONG_GROUP` elements have long ones, of which fewer lie at a border."""
 NARROW = 32
 """Elements of the last axis, of which there are fewer than a workgroup needs along it."""
 UPDATE = "lambda at: at(0) + at(1)"

@@ -33,9 +33,8 @@ _WIDE = frozenset(
         *("sapphirerapids", "emeraldrapids", "graniterapids", "graniterapids-d"),
     }
 )
-"""Intel's CPUs that run 512 bits at about the clock of 256. LLVM prefers 256 bits on all of Intel's, for the sake of
-those before. On an Emerald Rapids a sum over 64 MiB takes 0.9 times as long with 512 bits, and a product of matrices
-0.75 times; the others were not measured."""
+"""Intel's CPUs with 512-bit vectors since Ice Lake, for which LLVM prefers 256 bits. On an Emerald Rapids a sum over 64
+MiB takes 0.9 times as long with 512 bits, and a product of matrices 0.75 times. The others were not measured."""
 _STREAM_BITS = 256
 """Of a vector in a loop that memory limits: with 512 bits, Zen 4 needs a sixth more time for a sum of an array."""
 _V2 = "cx16 popcnt sahf sse3 ssse3 sse4.1 sse4.2"

@@ -15,7 +15,7 @@ from vyre_foundation.ops import OPS
 from vyre_foundation.optimize.fold import folded
 
 MOST_TERMS = 64
-"""Terms of a sum that are looked at: a sum of sums of the same has exponentially many."""
+"""The most terms of a sum that are compared: ``c = b + b`` with ``b = a + a`` and so on has exponentially many."""
 _LIMIT = 1 << 61
 """Parts of a bound are below: the four parts and the offset of a comparison never leave 64 bits."""
 
@@ -135,7 +135,7 @@ def _total(parts: Iterable[Expr]) -> Expr | None:
 
 
 def terms(*sums: Expr | None) -> list[Expr]:
-    """What is added up: more than `MOST_TERMS`, which are then not all, where a sum has so many."""
+    """The terms of sums. The search ends after `MOST_TERMS`: a longer list is incomplete."""
     found: list[Expr] = []
     stack = [x for x in sums if x is not None]
     while stack and len(found) <= MOST_TERMS:
