@@ -65,7 +65,7 @@ class Current:
 class CudaPort(DevicePort[Module, DeviceMemory, Mark]):
     """One GPU. It runs copies beside kernels, times its kernels, and records rows of launches as graphs."""
 
-    emitter_version: ClassVar[str] = "cuda-5"
+    emitter_version: ClassVar[str] = "cuda-6"
     records, keeps_failures = True, True
 
     def __init__(self, opened: OpenedDevice) -> None:

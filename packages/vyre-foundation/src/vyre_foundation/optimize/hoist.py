@@ -9,10 +9,11 @@
                                                   }
 
 Compilers move arithmetic themselves, but no load past the stores of a loop, because they cannot know that memory does
-not overlap. So loads move, and declarations; what else is made of them stays. An access moves only if each iteration
-makes it in any case. Where the program writes that memory, though not in this loop, the loop must have an iteration: an
-access would be made else that was not, and could race. Loops with barriers keep what they have, because a value from
-before them would have to be kept across each barrier.
+not overlap. So loads move, and declarations; what else is made of them stays. What is in a branch or an inner loop does not
+move. Where the program writes the memory, though not in this loop, an access moves only if the loop makes it in any
+case: the loop has an iteration, and the access is before its first exit. Otherwise an access would be made that was not,
+and could race. Loops with barriers keep what they have, because a value from before them would have to be kept across
+each barrier.
 """
 
 from __future__ import annotations
@@ -82,9 +83,8 @@ class _Hoist:
         effects = self._effects(loop.body)
         if effects.barrier:
             return (loop,)
-        has_iteration = self._has_iteration(loop)
         invariants = _Invariants(
-            self._dependences, self._places, loop.name, effects.changes, has_iteration=has_iteration
+            self._dependences, self._places, loop.name, effects.changes, is_reached=self._has_iteration(loop)
         )
         moved: dict[str, Let] = {}
         loads: dict[Expr, Let] = {}
@@ -97,6 +97,8 @@ class _Hoist:
                 name = self._fresh.numbered("same")
                 moved[name] = loads[load] = Let(name, load)
                 invariants.leaves(name)
+            if self._effects.of(stmt).leaves:
+                invariants.is_reached = False
         if not moved or len(moved) > MAX_MOVED:
             return (loop,)
         if loads:
@@ -119,14 +121,12 @@ class _Hoist:
         return with_bodies(stmt, lambda nested: self._renamed(nested, loads, memo))
 
     def _unconditional(self, body: Body) -> Iterator[Stmt]:
-        """The statements that every iteration reaches: outside of branches and inner loops, up to the first exit."""
+        """The statements outside of branches and inner loops: each iteration reaches them, but for exits before them."""
         for stmt in body:
             if isinstance(stmt, Region):
                 yield from self._unconditional(stmt.body)
             else:
                 yield stmt
-            if self._effects.of(stmt).leaves:
-                return
 
     def _has_iteration(self, loop: For) -> bool:
         ranges = self._facts.ranges
@@ -163,7 +163,10 @@ class _Places:
 
 
 class _Invariants:
-    """Which expressions of one loop are the same in all of its iterations, and may be evaluated before it."""
+    """Which expressions of one loop are the same in all of its iterations, and may be evaluated before it.
+
+    `is_reached`: the loop reaches what comes next at least once.
+    """
 
     def __init__(
         self,
@@ -172,9 +175,9 @@ class _Invariants:
         loop: str,
         changes: AbstractSet[Changing],
         *,
-        has_iteration: bool,
+        is_reached: bool,
     ) -> None:
-        self._dependences, self._changes, self._has_iteration = dependences, changes, has_iteration
+        self._dependences, self._changes, self.is_reached = dependences, changes, is_reached
         self._places, self._loop = places, loop
         self._known: dict[Expr, bool] = {}
         self._seen: set[Expr] = set()
@@ -207,7 +210,7 @@ class _Invariants:
             case Local(name):
                 return not self._places.is_inside(name, self._loop) and name not in self._changes
             case Load(buffer) if buffer in self._dependences.written:
-                return buffer not in self._changes and (self._has_iteration or buffer.memory is Memory.PRIVATE)
+                return buffer not in self._changes and (self.is_reached or buffer.memory is Memory.PRIVATE)
             case _:
                 return True
 
