@@ -9,11 +9,11 @@
                                                   }
 
 Compilers move arithmetic themselves, but no load past the stores of a loop, because they cannot know that memory does
-not overlap. So loads move, and declarations; what else is made of them stays. What is in a branch or an inner loop does not
-move. Where the program writes the memory, though not in this loop, an access moves only if the loop makes it in any
-case: the loop has an iteration, and the access is before its first exit. Otherwise an access would be made that was not,
-and could race. Loops with barriers keep what they have, because a value from before them would have to be kept across
-each barrier.
+not overlap. So loads move, and declarations; what else is made of them stays. What is in a branch or an inner loop
+does not move. Where the program writes the memory, though not in this loop, an access moves only if the loop makes it
+in any case: the loop has an iteration, and the access is before its first exit. Otherwise an access would be made that
+was not, and could race. Loops with barriers keep what they have, because a value from before them would have to be kept
+across each barrier.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class _Hoist:
         return with_bodies(stmt, lambda nested: self._renamed(nested, loads, memo))
 
     def _unconditional(self, body: Body) -> Iterator[Stmt]:
-        """The statements outside of branches and inner loops: each iteration reaches them, but for exits before them."""
+        """The statements outside of branches and inner loops: iterations reach them, but for exits before them."""
         for stmt in body:
             if isinstance(stmt, Region):
                 yield from self._unconditional(stmt.body)

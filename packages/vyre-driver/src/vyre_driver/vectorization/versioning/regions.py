@@ -46,6 +46,8 @@ MAX_ARMS = 500
 MAX_WORK = 16
 """Regions together come to this many times the operations of a kernel at most, counted when they are looked at and when
 they are copied: loops in loops in loops make it grow with the square of the depth otherwise."""
+_FEW = 4
+"""Loops of one invocation with at most this trip count are not versioned by themselves."""
 _MANY = 64
 """Loops with at least this trip count are worth a comparison of their own."""
 
@@ -108,7 +110,7 @@ class _Versioner:
 
     def _loop(self, loop: For) -> Body:
         """`loop` in two versions, or loops in it."""
-        if has_barrier(loop) or _is_search(loop) or not self._affords((loop,), MAX_NODES):
+        if has_barrier(loop) or _is_search(loop) or _is_short(loop) or not self._affords((loop,), MAX_NODES):
             return (with_bodies(loop, self.loops),)
         is_long = _is_long_loop(loop, self._ranges)
         ends, fixed = self._with_fixed_bounds(loop)
@@ -267,6 +269,11 @@ def _only_in_long_loops(loop: For, checks: Checks, ranges: Ranges) -> bool:
     long = [s for s in loop.body if isinstance(s, For) and work(s, ranges) >= _MANY]
     inner = {id(s) for s in statements(tuple(long))}
     return all(id(place) in inner for place in checks.places)
+
+
+def _is_short(loop: For) -> bool:
+    """Whether a loop of one invocation has few iterations: it is written out, and a branch around it costs more."""
+    return not loop.is_parallel and loop.trip_count is not None and loop.trip_count <= _FEW
 
 
 def _is_search(loop: For) -> bool:
