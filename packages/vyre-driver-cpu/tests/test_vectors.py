@@ -139,6 +139,99 @@ def _words(size: int = SIZE) -> "np.ndarray[tuple[int], np.dtype[np.uint32]]":
     return np.random.default_rng(7).integers(0, 2**32, size, np.uint32)
 
 
+LIMITED = """
+    var a = x[i]; var n = 0;
+    for k in 0..51 {
+      if (a & 15) == 3 { break; }
+      if k == LIMIT { trap(9, "nine"); }
+      a = a * 5 + 1; n = n + 1;
+    }
+    out[i] = a ^ n;"""
+"""A loop that ends, or else traps, as `while` loops of kernels do."""
+
+
+@pytest.mark.parametrize("limit", [50, 3])
+def test_lanes_leave_a_loop_with_a_trap(limit: int, agree) -> None:
+    program = _program(LIMITED.replace("LIMIT", str(limit)))
+    assert "x i1>" in _text(program)
+    agree(program, [_words()], DispatchConfig(grid_override=(16, 1, 1)))
+
+
+@pytest.mark.parametrize(("divisor", "is_vector"), [("(a & 7) + 1", False), ("x[0]", False), ("7", True)])
+def test_lanes_that_leave_a_loop_divide_one_by_one(divisor: str, is_vector: bool, agree) -> None:
+    """Vectors have no division of integers: lanes that have left would wait for divisions of the others."""
+    program = _program(f"var a = x[i]; for k in 0..50 {{ if a < 9 {{ break; }} a = a - a / ({divisor}); }} out[i] = a;")
+    assert ("alloca <" in _text(program)) == is_vector
+    agree(program, [_words() | 1], DispatchConfig(grid_override=(16, 1, 1)))
+
+
+SMALL = {
+    "a lookup": ("t[x[i] & 255]", False),
+    "a guarded lookup": ("t[x[i]]", False),
+    "an index that is computed": ("t[u32(f32(i) * 1.5) + u32(f32(i) * 0.25)] + t[u32(f32(x[i] & 255) * 1.5)]", True),
+}
+"""Loads of bytes, and whether they are made to vectors."""
+
+
+@pytest.mark.parametrize("size", [0, 1, 300])
+@pytest.mark.parametrize("name", SMALL)
+def test_bytes_at_computed_indices(name: str, size: int, agree) -> None:
+    """Nothing gathers them. Where vectors are worth it, lanes out of bounds load another element."""
+    value, is_vector = SMALL[name]
+    program = parse(f"""\
+program p workgroup(64, 1, 1) {{
+  read t: u8[] @0;
+  read x: u32[] @1;
+  write out: u8[len(x)] @2;
+  let i = global_id.x;
+  if i < len(x) {{ out[i] = {value}; }}
+}}
+""")
+    text = _text(program)
+    assert (re.search(r"insertelement <\d+ x i8>", text) is not None) == is_vector
+    assert "masked.gather.v16i8" not in text
+    for limit in (2**32 - 1, 511):
+        agree(program, [_words(size).astype(np.uint8), _words() & limit], DispatchConfig(grid_override=(16, 1, 1)))
+
+
+def test_guarded_words_at_computed_indices_are_gathered(agree) -> None:
+    program = _program("out[i] = x[u32(f32(x[i]) * 0.0000003)];")
+    assert "masked.gather" in _text(program)
+    agree(program, [_words()], DispatchConfig(grid_override=(16, 1, 1)))
+
+
+COMPONENTS = {
+    "colours": (3, "for c in 0..3 { out[i * 3 + c] = x[i * 3 + c] * 7 + c; }"),
+    "a component that differs": (
+        4,
+        "for c in 0..3 { out[i * 4 + c] = x[i * 4 + c] + x[i * 4 + 3]; } out[i * 4 + 3] = 255;",
+    ),
+    "a matrix": (
+        3,
+        "for c in 0..3 { var s = 0; for d in 0..3 { s = s + x[c * 3 + d] * x[i * 3 + d]; } out[i * 3 + c] = s; }",
+    ),
+}
+"""Loops over the components of an element."""
+
+
+@pytest.mark.parametrize("size", [1, 64, 333])
+@pytest.mark.parametrize("name", COMPONENTS)
+def test_components_are_written_out(name: str, size: int, agree) -> None:
+    components, body = COMPONENTS[name]
+    program = parse(f"""\
+program p workgroup(64, 1, 1) {{
+  read x: u32[] @0;
+  write out: u32[len(x)] @1;
+  let i = global_id.x;
+  if i < len(x) / {components} {{ {body} }}
+}}
+""")
+    (kernel,) = lowered_for(target_of("cpu", spellings(has_half=True)), validate(program)).kernels
+    loops = [s for s in statements(kernel.program.body) if isinstance(s, For) and s.is_parallel]
+    assert any(not any(isinstance(s, For) for s in statements(loop.body)) for loop in loops)
+    agree(program, [_words(size * components)], DispatchConfig(grid_override=(6, 1, 1)))
+
+
 @pytest.mark.parametrize("name", BODIES)
 def test_divergence(name: str, agree) -> None:
     program = _program(BODIES[name])

@@ -30,6 +30,8 @@ _UNKNOWN_TRIPS = 64
 """A loop of which nothing is known has as many, for the one around it."""
 _LITTLE = 30
 """Operations of an invocation that wait for memory, not for each other."""
+_BESIDE_LOOKUP = 10
+"""Operations of an invocation for each element that it looks up."""
 _REDUCTIONS = frozenset("add mul and or xor min max".split())
 
 
@@ -79,6 +81,24 @@ def is_stream(loop: For) -> bool:
     if not any(s.buffer.memory is not Memory.PRIVATE for s in stores):
         return False
     return len(postorder(e for s in stmts for e in expressions(s))) <= _LITTLE
+
+
+def looks_up(loop: For) -> bool:
+    """Whether invocations do little but load elements at indices which they have loaded.
+
+    A vector of such elements is made of one after the other, which takes longer than what is done with it saves.
+    """
+    stmts, own = tuple(statements(loop.body)), declared_locals(loop.body)
+    if not loop.is_parallel or any(isinstance(s, For) for s in stmts):
+        return False
+    loaded: dict[Expr, bool] = {Local(loop.name, loop.start.dtype): False}
+    lookups = 0
+    for node in postorder(e for s in stmts for e in expressions(s)):
+        varying = [loaded[a] for a in node.args if a in loaded]
+        if varying or (isinstance(node, Local) and node.name in own):
+            loaded[node] = isinstance(node, Load) or any(varying)
+            lookups += isinstance(node, Load) and loaded[node.index]
+    return len(loaded) <= _BESIDE_LOOKUP * lookups
 
 
 def changes_in_place(loop: For) -> bool:

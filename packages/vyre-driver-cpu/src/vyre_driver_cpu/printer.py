@@ -14,18 +14,31 @@ all of them run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from vyre_driver.legalization.dead_initialisation import dead_initialisations
 from vyre_driver.legalization.lowered import Kernel, Lowered, LoweredFunction
+from vyre_driver.legalization.schedule import RUNS
 from vyre_driver.legalization.text_forms import CallForm
 from vyre_driver_cpu.compiler import LOCALLY
 from vyre_driver_cpu.function import INDEPENDENT, LIKELY, FunctionText
 from vyre_driver_cpu.literals import operand_of
+from vyre_driver_cpu.privatization import PrivateBuffer, privatized
 from vyre_driver_cpu.registers import RegisterArrays
 from vyre_driver_cpu.spelling import LINE, TYPES, Spellings
-from vyre_driver_cpu.statements import ASK_HOST, BY_FOUR, IN_PLACE, ROLLED, STREAMED, UNROLLED, StatementPrinter, ask
+from vyre_driver_cpu.statements import (
+    ASK_HOST,
+    BY_FOUR,
+    IN_PLACE,
+    ROLLED,
+    SCALAR,
+    STREAMED,
+    UNROLLED,
+    StatementPrinter,
+    ask,
+)
+from vyre_driver_cpu.vector_values import ZERO
 from vyre_driver_cpu.vectors import is_made_of_vectors, print_vectors
 from vyre_foundation.dtype import f16, f32, f64, u32
 from vyre_foundation.ir.buffer import Buffer, Memory
@@ -65,6 +78,7 @@ _ADVICE = (
     f"{INDEPENDENT} = distinct !{{}}",
     f"{IN_PLACE} = distinct !{{{IN_PLACE}, !12}}",
     f'!12 = !{{!"llvm.loop.parallel_accesses", {INDEPENDENT}}}',
+    f"{SCALAR} = distinct !{{{SCALAR}, !1, !8}}",
     "",
 )
 
@@ -73,6 +87,7 @@ def print_module(lowered: Lowered, spellings: Spellings) -> tuple[str, tuple[str
     """The text of all kernels of `lowered`, and the names of their functions."""
     lines = [f"@nan_{t} = global {TYPES[t]} {operand_of(Literal(t, t.nan_bits))}" for t in (f16, f32, f64)]
     lines.append("@every_bit = global i64 -1")
+    lines.append(f"{ZERO} = private constant i64 0")
     functions = {form: f"call_{n}" for n, form in enumerate(sorted(lowered.functions, key=lambda form: form.symbol))}
     for form, name in functions.items():
         lines += _function(name, lowered.functions[form], spellings)
@@ -84,7 +99,7 @@ def print_module(lowered: Lowered, spellings: Spellings) -> tuple[str, tuple[str
                 tables[buffer] = f"@table_{len(tables)}"
                 lines.append(_table(buffer, tables[buffer]))
     printers = [
-        _KernelPrinter(name, kernel, spellings, tables, functions)
+        _KernelPrinter(name, kernel, spellings, tables, functions, lowered.source.workgroup_volume)
         for name, kernel in zip(names, lowered.kernels, strict=True)
     ]
     constants: dict[str, str] = {}
@@ -129,11 +144,14 @@ class _KernelPrinter:
         spellings: Spellings,
         tables: Mapping[Buffer, str],
         functions: Mapping[CallForm, str],
+        invocations: int,
     ) -> None:
+        self._invocations = invocations
         self._name, self._program, self._lengths = name, kernel.program, kernel.lengths
         self._spellings, self._tables, self._functions = spellings, tables, functions
         self._bound = [b for b in kernel.program.buffers if b.binding is not None]
         self._volume = kernel.program.workgroup_volume
+        self._private = privatized(kernel)
         self.is_made_of_vectors = False
         """Whether what is printed is long, and LLVM has no vectors to make of it."""
         self.constants: dict[str, str] = {}
@@ -154,6 +172,8 @@ class _KernelPrinter:
             yield "ptr", f" noalias{readonly} align {max(buffer.dtype.size, 1)}", f"%b{n}"
         for n, _ in enumerate(self._lengths):
             yield "i32", "", f"%n{n}"
+        for n, _ in enumerate(self._private):
+            yield "i1", "", f"%own{n}"
         yield "ptr", "", "%stop"
         for what in ("groups", "group", *(("local",) if self._volume > 1 else ())):
             for axis in AXES:
@@ -182,8 +202,17 @@ class _KernelPrinter:
                 first = out.value(f"mul i32 {group}, {size}")
                 symbols[Id(IdKind.GLOBAL_ID, axis)] = out.value(f"add i32 {first}, %local_{letter}")
         vectorize = partial(print_vectors, RegisterArrays(program, self._spellings.stream_bits))
+        private = {buffer.name: f"%own{n}" for n, buffer in enumerate(self._private)}
         statements = StatementPrinter(
-            out, program, self._spellings, arrays, symbols, self._functions, asks=True, vectorize=vectorize
+            out,
+            program,
+            self._spellings,
+            arrays,
+            symbols,
+            self._functions,
+            asks=True,
+            private=private,
+            vectorize=vectorize,
         )
         statements.body(program.body)
         self.is_made_of_vectors = is_made_of_vectors(statements)
@@ -205,6 +234,11 @@ class _KernelPrinter:
             if slot < len(self._bound) + len(self._lengths):
                 place = out.value(f"getelementptr inbounds i8, ptr %args, i64 {SLOT * slot}")
                 arguments.append(f"{type} {out.value(f'load {type}, ptr {place}, align {SLOT}')}")
+        private = self._private_buffers(out, [argument.split()[-1] for argument in arguments])
+        for slot, buffer in private.items():
+            buffer.begin()
+            arguments[slot] = f"ptr {buffer.address}"
+        arguments += [f"i1 {buffer.is_own}" for buffer in private.values()]
         groups = []
         for axis in range(3):
             place = out.value(f"getelementptr inbounds i8, ptr %grid, i64 {u32.size * axis}")
@@ -224,10 +258,31 @@ class _KernelPrinter:
                 with loop(str(sz)) as lz, loop(str(sy)) as ly, loop(str(sx)) as lx:
                     all = [*arguments, f"i32 {lx}", f"i32 {ly}", f"i32 {lz}"]
                     out.add(f"call void @{self._name}_body({', '.join(all)})")
+        for buffer in private.values():
+            buffer.end()
         out.add("ret void")
         yield f"define void @{self._name}(ptr %args, ptr %grid, i64 %begin, i64 %end) nounwind{self._attributes} {{"
         yield from out.text()
         yield "}"
+
+    def _private_buffers(self, out: FunctionText, slots: Sequence[str]) -> dict[int, PrivateBuffer]:
+        """Those that a call of the kernel may have of its own, by their slots; `slots` are operands."""
+        if not self._private:
+            return {}
+        invocations = out.value(f"mul i64 {out.value('sub i64 %end, %begin')}, {self._invocations}")
+        names = [buffer.name for buffer in self._bound]
+        if RUNS in names:
+            runs = out.value(f"load i32, ptr {slots[names.index(RUNS)]}, align {u32.size}")
+            invocations = out.value(f"mul i64 {invocations}, {out.value(f'zext i32 {runs} to i64')}")
+        found = {}
+        for buffer, op in self._private.items():
+            length = str(buffer.count)
+            if not isinstance(buffer.count, int):
+                slot = len(self._bound) + self._lengths.index(buffer.name)
+                length = out.value(f"zext i32 {slots[slot]} to i64")
+            slot = names.index(buffer.name)
+            found[slot] = PrivateBuffer(out, buffer, op, slots[slot], length, invocations)
+        return found
 
 
 class _Loop:

@@ -34,6 +34,8 @@ from vyre_foundation.validate.declared import declared_locals
 
 WIDTH = 16
 """Lanes of a vector; what is a row for so many is one for others, too."""
+FEW = 4
+"""Iterations of a loop that is written out also if its rows are near from lane to lane."""
 STRIP = 16
 """Iterations of a long loop that are written out together."""
 MOST = 60
@@ -66,9 +68,13 @@ def _with_rows(body: Body, lanes: VectorLanes, fresh: Fresh) -> Body:
     for stmt in body:
         if not isinstance(stmt, For) or stmt.is_parallel or lanes.varies(stmt.start) or lanes.varies(stmt.stop):
             out.append(stmt)
-        elif not all(isinstance(s, (Let, Var, Assign, Store, If)) for s in statements(stmt.body)):
-            inner = _with_rows(stmt.body, lanes, fresh)
-            out.append(stmt if inner is stmt.body else replace(stmt, body=inner))
+            continue
+        inner = _with_rows(stmt.body, lanes, fresh)
+        stmt = stmt if inner is stmt.body else replace(stmt, body=inner)
+        if not all(isinstance(s, (Let, Var, Assign, Store, If)) for s in statements(stmt.body)):
+            out.append(stmt)
+        elif stmt.step == 1 and stmt.trip_count is not None and stmt.trip_count <= FEW:
+            out += _written_out(stmt, fresh) if _walks_along_rows(stmt, lanes, is_short=True) else (stmt,)
         elif stmt.trip_count in ROWS and stmt.step == 1:
             out += _written_out(stmt, fresh) if _walks_along_rows(stmt, lanes, is_checked=True) else (stmt,)
         else:
@@ -104,11 +110,13 @@ def _is_worth_strips(loop: For) -> bool:
     return len(postorder(e for s in statements(loop.body) for e in expressions(s))) <= MOST
 
 
-def _walks_along_rows(loop: For, lanes: VectorLanes, *, is_checked: bool) -> bool:
+def _walks_along_rows(loop: For, lanes: VectorLanes, *, is_checked: bool = True, is_short: bool = False) -> bool:
     """Whether a loop accesses elements that are side by side from iteration to iteration, and far from lane to lane.
 
-    `is_checked`: loads whose indices are compared with lengths count, too.
+    `is_checked`: loads whose indices are compared with lengths count, too. `is_short`: rows that are near count, too,
+    such as the components of colours.
     """
+    are_far = lanes.varies if is_short else partial(are_apart, lanes=lanes)
     indices: list[Expr] = [s.index for s in loop.body if isinstance(s, Store)]
     nodes = postorder(e for s in loop.body for e in expressions(s))
     indices += [n.index for n in nodes if isinstance(n, Load) and (is_checked or not n.checked)]
@@ -117,7 +125,7 @@ def _walks_along_rows(loop: For, lanes: VectorLanes, *, is_checked: bool) -> boo
         match index:
             case Apply(op, (a, b)) if op.id == "add":
                 counts = (counter, Cast(index.dtype, counter))
-                if (b in counts and are_apart(a, lanes)) or (a in counts and are_apart(b, lanes)):
+                if (b in counts and are_far(a)) or (a in counts and are_far(b)):
                     return True
     return False
 

@@ -247,6 +247,22 @@ def _atomic(op: AtomicOp, dtype: DType) -> str:
 
 
 ATOMICS = {(op, t): _atomic(op, t) for op in AtomicOp for t in (u32, i32, u64, i64)}
+COMBINED = {
+    AtomicOp.ADD: "add",
+    AtomicOp.AND: "and",
+    AtomicOp.OR: "or",
+    AtomicOp.XOR: "xor",
+    AtomicOp.MIN: "min",
+    AtomicOp.MAX: "max",
+}
+"""Atomics of which several with the values x, y, … are one with their combination, by the name of the operation."""
+
+
+def neutral(operation: str, dtype: DType) -> int:
+    """What combines with any integer to that integer."""
+    return {"and": -1, "min": dtype.highest, "max": dtype.lowest}.get(operation, 0)
+
+
 ATOMIC_STORE = "store atomic {type} {value}, ptr {address} monotonic, align {size}"
 """An exchange whose old value is not used."""
 

@@ -10,8 +10,8 @@ from vyre_driver.legalization.lowered import RARE
 from vyre_driver.legalization.text_forms import CallForm
 from vyre_driver_cpu.bounds import UpperBounds
 from vyre_driver_cpu.function import FunctionText
-from vyre_driver_cpu.loops import changes_in_place, chunk_of, is_better_unrolled, is_short, is_stream
-from vyre_driver_cpu.spelling import ATOMIC_STORE, TYPES, Spellings
+from vyre_driver_cpu.loops import changes_in_place, chunk_of, is_better_unrolled, is_short, is_stream, looks_up
+from vyre_driver_cpu.spelling import ATOMIC_STORE, COMBINED, TYPES, Spellings
 from vyre_driver_cpu.values import FunctionScope, OperandValues
 from vyre_foundation.dtype import DType
 from vyre_foundation.ir.expr import Expr, Local
@@ -35,9 +35,10 @@ from vyre_foundation.ir.stmt import (
 )  # fmt: skip
 from vyre_foundation.ir.walk import statements
 
-ROLLED, UNROLLED, STREAMED, BY_FOUR, IN_PLACE = "!0", "!3", "!5", "!7", "!11"
+ROLLED, UNROLLED, STREAMED, BY_FOUR, IN_PLACE, SCALAR = "!0", "!3", "!5", "!7", "!11", "!13"
 """The advice for loops that are not worth much of the compiler's time, that are written out, that memory limits, that
-are written out four iterations at a time, and whose invocations change memory that they load other elements of."""
+are written out four iterations at a time, whose invocations change memory that they load other elements of, and that
+are written out four iterations at a time without vectors."""
 
 
 ASK_HOST = """\
@@ -140,7 +141,8 @@ class Counting:
 class StatementPrinter:
     """Prints the statements of one function; `symbols` gets its immutable locals.
 
-    One that `asks` ends where the word at ``%stop`` is not 0. `vectorize` prints a loop over invocations as vectors, or
+    One that `asks` ends where the word at ``%stop`` is not 0. `private` has conditions, by the names of buffers: while
+    one holds, no other thread accesses that buffer. `vectorize` prints a loop over invocations as vectors, or
     says that it cannot.
     """
 
@@ -154,6 +156,7 @@ class StatementPrinter:
         functions: Mapping[CallForm, str],
         *,
         asks: bool = False,
+        private: Mapping[str, str] | None = None,
         vectorize: Callable[[StatementPrinter, For], bool] = lambda statements, loop: False,
     ) -> None:
         placement = place(program)
@@ -162,7 +165,7 @@ class StatementPrinter:
         known: KnownValues[str] = KnownValues(placement)
         scope = FunctionScope(out, spellings, placement, arrays, symbols, {}, lets, functions, known, bounds)
         self.mutable = frozenset(s.name for s in statements(program.body) if isinstance(s, Var))
-        self.asks, self._vectorize = asks, vectorize
+        self.asks, self.private, self._vectorize = asks, private or {}, vectorize
         self.vectorized: list[int] = []
         """Operations of each loop over invocations that is printed as vectors."""
         self.left_to_llvm = 0
@@ -256,7 +259,25 @@ class StatementPrinter:
             store = ATOMIC_STORE.format(type=TYPES[dtype], value=operands[0], address=address, size=dtype.size)
             self._out.add(store)
             return ""
+        if stmt.buffer.name in self.private:
+            self._combine(stmt, address, operands)
+            return ""
         return self._out.spelled(self.scope.spellings.atomics[stmt.op, dtype], (address, *operands))
+
+    def _combine(self, stmt: Atomic, address: str, operands: Sequence[str]) -> None:
+        """An atomic without a result on a buffer that may be private."""
+        out, dtype, spellings = self._out, stmt.buffer.dtype, self.scope.spellings
+        alone, shared, behind = out.name("alone"), out.name("shared"), out.name("behind")
+        out.branch(self.private[stmt.buffer.name], alone, shared)
+        out.open(alone)
+        old = out.value(f"load {TYPES[dtype]}, ptr {address}, align {dtype.size}")
+        ordered = dtype if stmt.op in (AtomicOp.MIN, AtomicOp.MAX) else dtype.unsigned
+        value = out.spelled(spellings.ops[COMBINED[stmt.op], ordered], (old, *operands))
+        out.add(f"store {TYPES[dtype]} {value}, ptr {address}, align {dtype.size}")
+        out.jump(behind)
+        out.open(shared)
+        out.spelled(spellings.atomics[stmt.op, dtype], (address, *operands))
+        out.open(behind)
 
     def _if(self, stmt: If) -> None:
         out = self._out
@@ -382,6 +403,8 @@ class StatementPrinter:
             return ROLLED
         if is_better_unrolled(loop):
             return UNROLLED if self._of_invocations or is_short(loop) else BY_FOUR
+        if looks_up(loop):
+            return SCALAR
         if changes_in_place(loop):
             return IN_PLACE
         return STREAMED if is_stream(loop) else ""

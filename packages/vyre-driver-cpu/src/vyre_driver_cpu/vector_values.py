@@ -12,7 +12,7 @@ from functools import partial
 
 from vyre_driver_cpu.chains import is_constant
 from vyre_driver_cpu.lanes import Pattern, VectorLanes, can_address
-from vyre_driver_cpu.spelling import LINE, TYPES, quiet, typed
+from vyre_driver_cpu.spelling import LINE, TYPES, neutral, quiet, typed
 from vyre_driver_cpu.transposition import Transposition
 from vyre_driver_cpu.values import FunctionScope, OperandValues
 from vyre_foundation.dtype import DType, bool_, u32, u64
@@ -28,6 +28,9 @@ ROWS = (4, 8, 16)
 
 FETCHED = 1 << 14
 """Bytes of the rows of a vector that are fetched while the vector before is computed: half of a cache of level 1."""
+
+ZERO = "@zero"
+"""Eight bytes that are zero."""
 
 Group = tuple[Buffer, Expr]
 """Accesses to elements at constant distances from one index."""
@@ -186,8 +189,7 @@ class VectorValues(OperandValues):
         dtype, t = root.dtype, self.type(root.dtype)
         given = self.vector(root)
         if self.mask is not None:
-            neutral = {"and": -1, "min": dtype.highest, "max": dtype.lowest}.get(operation, 0)
-            rest = f"splat ({TYPES[dtype]} {neutral})"
+            rest = f"splat ({TYPES[dtype]} {neutral(operation, dtype)})"
             is_active = f"{self.condition_type} {self.active(self.mask)}"
             given = self._out.value(f"select {is_active}, {t} {given}, {t} {rest}")
         if operation in ("min", "max"):
@@ -315,9 +317,13 @@ class VectorValues(OperandValues):
 
     def _each(self, buffer: Buffer, index: Expr) -> str:
         """The addresses of all lanes."""
-        places, array, width = self.vector(index), self._scope.arrays[buffer.name], self.lanes.width
-        if index.dtype is not u64:
-            places = self._out.value(f"zext {self.type(index.dtype)} {places} to <{width} x i64>")
+        return self._pointers(buffer, self._scope.arrays[buffer.name], self.vector(index), index.dtype)
+
+    def _pointers(self, buffer: Buffer, array: str, places: str, dtype: DType) -> str:
+        """The addresses of elements of an array at indices of a type."""
+        width = self.lanes.width
+        if dtype is not u64:
+            places = self._out.value(f"zext {self.type(dtype)} {places} to <{width} x i64>")
         return self._out.value(f"getelementptr {TYPES[buffer.dtype]}, ptr {array}, <{width} x i64> {places}")
 
     def _relative(self, pattern: Pattern) -> tuple[int, ...]:
@@ -353,6 +359,8 @@ class VectorValues(OperandValues):
             return found
         if self.lanes.may_be_adjacent(node.index) or self.lanes.may_wrap(node.index):
             return self._maybe_adjacent(node, mask)
+        if mask is not None and node.checked and node.dtype.bits < u32.bits and node.buffer.count != 0:
+            return self._guarded(node, mask)
         return self._gathered(node, self._each(node.buffer, node.index), mask)
 
     def _maybe_adjacent(self, node: Load, mask: str | None) -> str:
@@ -407,6 +415,21 @@ class VectorValues(OperandValues):
         name = f"@llvm.masked.gather.v{self.lanes.width}{_suffix(node.dtype)}.v{self.lanes.width}p0"
         places = f"<{self.lanes.width} x ptr> align {buffer.dtype.size} {pointers}"
         return self._out.value(f"call {t} {name}({places}, {every}, {t} zeroinitializer)")
+
+    def _guarded(self, node: Load, mask: str) -> str:
+        """A checked load of small elements, which nothing gathers: lanes that a mask leaves out load element 0.
+
+        LLVM branches for each lane of a gather that the CPU does not have.
+        """
+        out, t, places = self._out, self.type(node.dtype), self.type(node.index.dtype)
+        array = self._scope.arrays[node.buffer.name]
+        if not isinstance(node.buffer.count, int):
+            is_empty = out.value(f"icmp eq {TYPES[node.index.dtype]} {self._length(node)}, 0")
+            array = out.value(f"select i1 {is_empty}, ptr {ZERO}, ptr {array}")
+        every = f"{self.condition_type} {self.active(mask)}"
+        index = out.value(f"select {every}, {places} {self.operand(node.index)}, {places} zeroinitializer")
+        found = self._one_by_one(node, self._pointers(node.buffer, array, index, node.index.dtype))
+        return out.value(f"select {every}, {t} {found}, {t} zeroinitializer")
 
     def _one_by_one(self, node: Load, pointers: str) -> str:
         """A plain load for each lane: together they take less time than a gather."""

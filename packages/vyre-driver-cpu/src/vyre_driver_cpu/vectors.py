@@ -14,17 +14,18 @@ branches, nor divide, nor address memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 
 from vyre_driver.codegen.placement import Life
+from vyre_driver.legalization.schedule import TRAPS
 from vyre_driver_cpu.chains import vectors_at_once
 from vyre_driver_cpu.lanes import VectorLanes, can_address
-from vyre_driver_cpu.loops import chunk_of, is_better_unrolled, is_reduction
+from vyre_driver_cpu.loops import chunk_of, is_better_unrolled, is_reduction, looks_up
 from vyre_driver_cpu.registers import RegisterArrays, runs_once
-from vyre_driver_cpu.spelling import TYPES
+from vyre_driver_cpu.spelling import COMBINED, TYPES
 from vyre_driver_cpu.statements import BY_FOUR, ROLLED, UNROLLED, Chunks, Counting, StatementPrinter, sign_of
 from vyre_driver_cpu.values import FunctionScope
 from vyre_driver_cpu.vector_values import ROWS, VectorValues, are_apart, is_row, row_groups, split
@@ -34,7 +35,6 @@ from vyre_foundation.ir.expr import Apply, Call, Expr, Literal, Load, Local
 from vyre_foundation.ir.stmt import (
     Assign,
     Atomic,
-    AtomicOp,
     Body,
     Break,
     Continue,
@@ -63,15 +63,6 @@ _ROW_BITS = 256
 Emerald Rapids a prefix sum takes a tenth longer with 512."""
 _WIDEST = 64
 """Lanes of a vector, at most."""
-_COMBINED = {
-    AtomicOp.ADD: "add",
-    AtomicOp.AND: "and",
-    AtomicOp.OR: "or",
-    AtomicOp.XOR: "xor",
-    AtomicOp.MIN: "min",
-    AtomicOp.MAX: "max",
-}
-"""Atomics of which several with the values x, y, … are one with their combination, by the name of the operation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +84,7 @@ class VectorPrinter(StatementPrinter):
     def __init__(
         self, parent: StatementPrinter, loop: For, scope: FunctionScope, values: VectorValues, number: int
     ) -> None:
-        self.asks, self.mutable = parent.asks, parent.mutable
+        self.asks, self.mutable, self.private = parent.asks, parent.mutable, parent.private
         self.number, self._rare, self._of_invocations = number, 0, 1
         self._times = parent.times_in(loop) // values.lanes.width + 1
         self._loops = []
@@ -187,7 +178,7 @@ class VectorPrinter(StatementPrinter):
         """
         vectors = self._vectors
         if _is_combined(stmt, vectors.lanes):
-            value = vectors.reduced(_COMBINED[stmt.op], stmt.value)
+            value = vectors.reduced(COMBINED[stmt.op], stmt.value)
             self.atomically(stmt, self.values.address(stmt.buffer, stmt.index), [value])
         else:
             self._atomics(stmt)
@@ -203,15 +194,16 @@ class VectorPrinter(StatementPrinter):
         active = "-1"
         if vectors.mask is not None:
             active = out.value(f"bitcast {vectors.condition_type} {vectors.active(vectors.mask)} to {bits}")
-        head, behind, before = out.name("head"), out.name("behind"), out.block
+        head, latch, behind, before = out.name("head"), out.name("latch"), out.name("behind"), out.block
         left, next = f"%{out.name('left')}", f"%{out.name('next')}"
         out.open(head)
-        out.add(f"{left} = phi {bits} [ {active}, %{before} ], [ {next}, %{head} ]")
+        out.add(f"{left} = phi {bits} [ {active}, %{before} ], [ {next}, %{latch} ]")
         lane = f"{bits} {out.value(f'call {bits} @llvm.cttz.{bits}({bits} {left}, i1 true)')}"
         old = self.atomically(stmt, address(lane), [operand(lane) for operand in operands])
         if results is not None:
             place = out.value(f"getelementptr {t}, ptr {results}, {lane}")
             out.add(f"store {t} {old}, ptr {place}, align {dtype.size}")
+        out.open(latch)
         out.add(f"{next} = and {bits} {left}, {out.value(f'sub {bits} {left}, 1')}")
         out.branch(out.value(f"icmp ne {bits} {next}, 0"), head, behind)
         out.open(behind)
@@ -494,6 +486,8 @@ def _vectors_of(parent: StatementPrinter, loop: For) -> LoopVectors | None:
     permuted = (s for s in stmts if isinstance(s, Store) and s not in filled and _is_permuted(s, lanes))
     gives_up = any(map(lanes.may_be_adjacent, indices)) or any(permuted)
     gives_up = gives_up or any(lanes.is_hidden(index) or lanes.is_reversed(index) for index in indices)
+    guarded = [n for n in nodes if isinstance(n, Load) and n.checked and (n.dtype.bits >= 32 or not looks_up(loop))]
+    gives_up = gives_up or any(lanes.varies(n.index) and not lanes.is_in_row(n.index) for n in guarded)
     atomics = [s for s in stmts if isinstance(s, Atomic)]
     if atomics:  # which take as long as what is beside them, unless several are one
         loads = [n.index for n in nodes if isinstance(n, Load)]
@@ -516,9 +510,14 @@ def _vectors_of(parent: StatementPrinter, loop: For) -> LoopVectors | None:
     return LoopVectors(lanes, wide if fits(wide) else lanes)
 
 
+def _atomics_of_source(stmts: Iterable[Stmt]) -> list[Atomic]:
+    """The atomics of the source. Traps are atomics too, but rare."""
+    return [s for s in stmts if isinstance(s, Atomic) and s.buffer.name != TRAPS]
+
+
 def _is_combined(stmt: Atomic, lanes: VectorLanes) -> bool:
     """Whether the atomics of all lanes are one with the combination of their values."""
-    return stmt.op in _COMBINED and stmt.result is None and not lanes.varies(stmt.index)
+    return stmt.op in COMBINED and stmt.result is None and not lanes.varies(stmt.index)
 
 
 def _has_contiguous_lanes(loop: For, lanes: VectorLanes) -> bool:
@@ -555,17 +554,25 @@ def interleaved_stores(body: Body, lanes: VectorLanes) -> set[Store]:
 
 
 def _moves_alone(loop: For, lanes: VectorLanes) -> bool:
-    """Whether lanes end a loop at different iterations, and move elements in it that no vector loads or stores.
+    """Whether lanes end a loop at different iterations, and do in it what vectors do one by one.
 
-    Nothing gathers elements of 8 and 16 bits, and what is stored anywhere is stored one by one.
+    They divide integers, or move elements that no vector loads or stores: nothing gathers elements of 8 and 16 bits,
+    and what is stored anywhere is stored one by one.
     """
     if not (lanes.varies(loop.stop) or any(jumps_of(*loop.body))):
         return False
     stmts = tuple(statements(loop.body))
-    loads = {node for s in stmts for node in postorder(expressions(s)) if isinstance(node, Load)}
-    indices = [node.index for node in loads if node.dtype.bits < 32]
+    nodes = {node for s in stmts for node in postorder(expressions(s))}
+    if any(_is_division(node) and lanes.varies(node) for node in nodes):
+        return True
+    indices = [node.index for node in nodes if isinstance(node, Load) and node.dtype.bits < 32]
     indices += [s.index for s in stmts if isinstance(s, Store) and s.buffer.memory is not Memory.PRIVATE]
     return any(lanes.varies(index) and not lanes.is_in_row(index) for index in indices)
+
+
+def _is_division(node: Expr) -> bool:
+    """Whether an expression divides integers by what is no constant; vectors have no instruction for it."""
+    return isinstance(node, Apply) and node.op.id in ("raw_div", "raw_rem") and not isinstance(node.args[1], Literal)
 
 
 def _is_permuted(stmt: Store, lanes: VectorLanes) -> bool:
@@ -578,12 +585,13 @@ def _is_permuted(stmt: Store, lanes: VectorLanes) -> bool:
 def _can_mask(loop: For, stmts: tuple[Stmt, ...], nodes: list[Expr]) -> bool:
     """Whether every statement has a form for vectors, and nothing is summed up over invocations.
 
-    Lanes may wait in a loop for an atomic of another lane, which has left the loop and waits for them.
+    Lanes may wait in a loop for an atomic of another lane, which has left the loop and waits for them. None waits for a
+    trap.
     """
     inner = declared_locals(loop.body).keys()
     return not any(
         not isinstance(s, _KINDS)
-        or (isinstance(s, For) and (s.is_parallel or any(isinstance(t, Atomic) for t in statements(s.body))))
+        or (isinstance(s, For) and (s.is_parallel or _atomics_of_source(statements(s.body))))
         or (isinstance(s, Assign) and s.name not in inner)
         for s in stmts
     ) and not any(isinstance(node, Call) for node in nodes)
@@ -608,9 +616,9 @@ def _are_apart(stmts: tuple[Stmt, ...], nodes: list[Expr], lanes: VectorLanes) -
 def _width(scope: FunctionScope, loop: For, stmts: tuple[Stmt, ...], nodes: list[Expr], bits: int) -> int:
     """How many lanes a register has, of which `bits` are used at most; fewer if the loop has fewer iterations."""
     variables = [s.value.dtype for s in stmts if isinstance(s, Var)]
-    elements = [node.dtype for node in nodes if isinstance(node, Load)] + [
-        s.buffer.dtype for s in stmts if isinstance(s, (Store, Atomic))
-    ]
+    elements = [node.dtype for node in nodes if isinstance(node, Load)]
+    elements += [s.buffer.dtype for s in stmts if isinstance(s, Store)]
+    elements += [s.buffer.dtype for s in _atomics_of_source(stmts)]
     width = min(bits, scope.spellings.vector_bits) // max([32, *(t.bits for t in (*variables, *elements))])
     return min(width, max(2, 1 << (scope.bounds.of(loop.stop) - 1).bit_length()))
 
