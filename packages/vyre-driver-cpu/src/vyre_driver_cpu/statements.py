@@ -83,6 +83,10 @@ def _end_unless(out: FunctionText, answer: str, otherwise: str) -> None:
     out.open(otherwise)
 
 
+VERSIONS = "unchecked", "checked"
+"""What the blocks of a region that is written twice are called."""
+
+
 class Chunks:
     """A countdown in a loop: every `size` iterations, `ask` prints the question whether the launch is to end."""
 
@@ -281,7 +285,8 @@ class StatementPrinter:
 
     def _if(self, stmt: If) -> None:
         out = self._out
-        then, orelse, behind = out.name("then"), out.name("else"), out.name("behind")
+        names = VERSIONS if _is_versioned(stmt) else ("then", "else")
+        then, orelse, behind = *map(out.name, names), out.name("behind")
         out.branch(self.values.operand(stmt.condition), then, orelse if stmt.orelse else behind)
         out.open(then)
         self._block(stmt.then)
@@ -413,6 +418,11 @@ class StatementPrinter:
         self.scope.known.enter()
         self.body(body)
         self.scope.known.leave()
+
+
+def _is_versioned(stmt: If) -> bool:
+    """Whether a branch chooses between the versions of a region."""
+    return len(stmt.orelse) == 1 and isinstance(stmt.orelse[0], Region) and stmt.orelse[0].label == RARE
 
 
 def sign_of(dtype: DType) -> str:
