@@ -195,8 +195,8 @@ class _Finder:
         """Decide a comparison of what changes in the region; whether it is one."""
         if node in self.checks.decided:
             return True
-        if node.op.id in ("eq", "ne") and (is_equal := self._are_equal(*node.args)) is not None:
-            self.checks.decided[node] = is_equal == (node.op.id == "eq")
+        if node.op.id in ("eq", "ne") and (distance := self._distance(*node.args, lets=self._lets)) is not None:
+            self.checks.decided[node] = (distance == 0) == (node.op.id == "eq")
             return True
         a, b, op = *map(self._extents.exact, node.args), node.op.id
         if a is None or b is None or not (_moves(a) or _moves(b)):
@@ -300,41 +300,36 @@ class _Finder:
     def _window(self, loop: For) -> None:
         """A loop over the neighbours of a value has as many iterations everywhere: ``for k in i - 2..i + 3``."""
         start, stop = self._extents.exact(loop.start), self._extents.exact(loop.stop)
-        count = self._distance(loop.start, loop.stop)
-        if start is None or stop is None or not 0 < count <= _MOST_NEIGHBOURS:
+        count = self._distance(loop.start, loop.stop, lets={})
+        if start is None or stop is None or count is None or not 0 < count <= _MOST_NEIGHBOURS:
             return
         claims = _possible([*start.needs, *stop.needs, Less(start.high, number(loop.start.dtype.highest + 1 - count))])
         if claims is not None:
             self._accept(claims)
             self.checks.windows[loop.name] = count
 
-    def _distance(self, x: Expr, y: Expr) -> int:
-        """``y - x`` where both are the same but for a number, else 0; modulo the number of values of the type."""
-        (a, offset), (b, other) = self._linear(x, {}), self._linear(y, {})
-        return (other - offset) % (1 << x.dtype.bits) if a == b else 0
+    def _distance(self, x: Expr, y: Expr, *, lets: Mapping[Expr, Expr]) -> int | None:
+        """``y - x`` where both have the same terms but for a number; None otherwise, and for sums of many terms.
 
-    def _are_equal(self, x: Expr, y: Expr) -> bool | None:
-        """Whether two integers are equal, where both are made of the same but for a number; else None."""
-        (a, offset), (b, other) = self._linear(x, self._lets), self._linear(y, self._lets)
-        return (other - offset) % (1 << x.dtype.bits) == 0 if a == b else None
-
-    def _linear(self, root: Expr, lets: Mapping[Expr, Expr]) -> tuple[Counter[Expr], int]:
-        """What is added up to a value: expressions, and a number. What is in `lets` is what it was given."""
-        parts, total = Counter[Expr](), 0
-        stack = [(root, 1)]
+        The result is in 0 … 2**n - 1 for a type of n bits, whose arithmetic wraps. Locals in `lets` stand for their
+        values.
+        """
+        parts, total, visited = Counter[Expr](), 0, 0
+        stack = [(x, -1), (y, 1)]
         while stack:
-            if parts.total() > MOST_TERMS:
-                return Counter({root: 1}), 0
+            visited += 1
+            if visited > 4 * MOST_TERMS:  # the nodes of two sums of MOST_TERMS terms
+                return None
             node, sign = stack.pop()
             node = lets.get(node, node)
             match self.checks.chosen.get(node, node):
                 case Literal() as constant:
                     total += sign * int(constant.value)
-                case Apply(op, (x, y)) if op.id in ("add", "sub"):
-                    stack += [(x, sign), (y, sign if op.id == "add" else -sign)]
+                case Apply(op, (a, b)) if op.id in ("add", "sub"):
+                    stack += [(a, sign), (b, sign if op.id == "add" else -sign)]
                 case other:
                     parts[other] += sign
-        return parts, total
+        return None if any(parts.values()) else total % (1 << x.dtype.bits)
 
     def _is_steady(self, value: Expr) -> bool:
         """Whether what a let was given is that as long as the let is seen."""

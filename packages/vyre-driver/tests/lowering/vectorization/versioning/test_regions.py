@@ -15,7 +15,7 @@ from vyre_driver.legalization.lowered import RARE, Lowered
 from vyre_foundation.build import apply, program, select
 from vyre_foundation.build.composed import floor_mod
 from vyre_foundation.dtype import i32, i64, u32, u64
-from vyre_foundation.functions import max, min, min as least
+from vyre_foundation.functions import eq, max, min, min as least
 from vyre_foundation.ir.expr import Apply, Load, Select
 from vyre_foundation.ir.stmt import Break, For, If, Region, Store
 from vyre_foundation.ir.walk import bodies, expressions, postorder, rewrite_body, statements
@@ -520,3 +520,14 @@ def _is_clamped(loop: For) -> bool:
     """Whether a minimum or maximum is computed in a loop; targets of this kind have selections for them."""
     nodes = postorder(e for s in statements(loop.body) for e in expressions(s))
     return any(isinstance(node, Select) for node in nodes)
+
+
+def test_sums_of_many_equal_terms_are_not_compared(case, check):
+    """Each local is twice the one before it, so the last is a sum of 2**41 terms, which cancel in pairs."""
+    with program("doubled", 64) as p:
+        a, i = p.read("a", u32, 65), p.global_id(0)
+        total = p.let(a[i] - a[i + 1])
+        for _ in range(40):
+            total = p.let(total + total)
+        p.write("out", u32, 64)[i] = select(eq(total, i), a[i] * 3, a[i] + 7)
+    check(case(p.build(), {"a": range(1, 66)}, grid=(1, 1, 1)), "loops")
