@@ -9,13 +9,13 @@ import pytest
 from algorithm_data import data
 
 import vyre_algorithms as va
-from vyre_algorithms import exact, launches, scans, sorts, spectra, tree
+from vyre_algorithms import exact, launches, merges, scans, short_sorts, sorts, spectra, tree
 
 
 @pytest.fixture(autouse=True)
 def fresh_programs():
     """Programs are built anew for each fault, and again behind it."""
-    caches = (tree.block_program, exact._accumulate, sorts._serial, sorts._merge, scans.block_scan)
+    caches = (tree.block_program, exact._accumulate, short_sorts.serial_sort, merges._merge, scans.block_scan)
     for cache in caches:
         cache.cache_clear()
     yield
@@ -55,10 +55,10 @@ def test_ties_in_another_order(monkeypatch):
     order = np.argsort(x, stable=True)
     np.testing.assert_array_equal(va.argsort(x, backend="cpu"), order)
 
-    def reversed_ties(order_, bits, has_places, descending, original=sorts._serial):
-        return original(order_, bits, has_places, not descending)
+    def reversed_ties(key_type, has_places, original=sorts.serial_sort):
+        return original(key_type._replace(descending=not key_type.descending), has_places)
 
-    monkeypatch.setattr(sorts, "_serial", reversed_ties)
+    monkeypatch.setattr(sorts, "serial_sort", reversed_ties)
     unstable = va.argsort(x, backend="cpu")[::-1]
     np.testing.assert_array_equal(x[unstable], x[order])
     assert not np.array_equal(unstable, order)

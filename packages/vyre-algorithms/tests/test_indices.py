@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from vyre_algorithms import choose, exact, scans, sorts, tree
+from vyre_algorithms import choose, exact, radix, scans, tree
 from vyre_algorithms.arguments import MOST
 from vyre_algorithms.launches import with_grid
 from vyre_algorithms.monoids import reduction_of
-from vyre_algorithms.order import KeyOrder
+from vyre_algorithms.order import KeyOrder, KeyType
 from vyre_driver.plan.launch import plan_launch
 from vyre_driver.plan.launch_ranges import LaunchRanges
 from vyre_foundation import program
@@ -20,11 +20,11 @@ from vyre_foundation.validate.facts import Interval
 
 LENGTH = MOST - 1
 CHUNK = 1 << 21
-"""What `sorts` makes of that length."""
+"""What `radix` makes of that length."""
 
 SUM = reduction_of("sum", f32, f32)
 BLOCKS = -(-LENGTH // scans.BLOCK)
-KEYS = (KeyOrder.UNSIGNED, u32, False, False, False, False, CHUNK)
+KEYS = KeyType(u32, KeyOrder.UNSIGNED)
 SHORT, LONG = (choose._parts(LENGTH, is_serial) for is_serial in (False, True))
 PROGRAMS = {
     "reduce": (tree.block_program(SUM), [LENGTH], tree.BLOCK),
@@ -33,7 +33,7 @@ PROGRAMS = {
     "scan": (scans.run_scan(SUM), [LENGTH, BLOCKS * scans.LANES, BLOCKS], scans.BLOCK),
     "count what is chosen": (choose._count(choose._where_new, (u32,), SHORT), [LENGTH], SHORT.chunk * SHORT.group),
     "count, in loops": (choose._count(choose._where_new, (u32,), LONG), [LENGTH], LONG.chunk * LONG.group),
-    "count digits": (sorts._count(*KEYS), [LENGTH, 1, 1], CHUNK),
+    "count digits": (radix.count_digits(KEYS, CHUNK), [LENGTH, 1, 1], CHUNK),
 }
 
 

@@ -8,9 +8,9 @@ import pytest
 from algorithm_data import data
 
 import vyre_algorithms as va
-from vyre_algorithms import count, matrix, scans, sorts
+from vyre_algorithms import count, matrix, radix, scans, sorts
 
-SIZES = [1, 255, sorts.TILE + 1, 2 * sorts.TILE + 77]
+SIZES = [1, 255, radix.TILE + 1, 2 * radix.TILE + 77]
 
 
 @pytest.fixture(params=["reference", pytest.param("cpu", marks=pytest.mark.slow)])

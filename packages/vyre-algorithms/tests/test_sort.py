@@ -11,7 +11,7 @@ from algorithm_data import data, same
 from hypothesis import given, strategies as st
 
 import vyre_algorithms as va
-from vyre_algorithms import sorts
+from vyre_algorithms import short_sorts, sorts
 from vyre_algorithms.launches import launch
 from vyre_driver.errors import InvalidInput
 from vyre_driver.tune.distribution import SAMPLE, Distribution, SortBackend, select_sort_backend, varying_bits
@@ -115,17 +115,17 @@ def test_every_order_of_ones_and_zeros_in_rows(length):
     same(va.argsort(x, backend="cpu"), np.argsort(x, 1, stable=True))
 
 
-@pytest.mark.parametrize("length", [most + n for most in sorts.LENGTHS_IN_LOOPS for n in (0, 1)])
+@pytest.mark.parametrize("length", [most + n for most in short_sorts.LENGTHS_IN_LOOPS for n in (0, 1)])
 def test_lengths_of_rows(length):
     x = data("u2", (18, length)) & 15
     same(va.sort(x, backend="cpu"), np.sort(x))
     same(va.argsort(x, backend="cpu"), np.argsort(x, 1, stable=True))
 
 
-@pytest.mark.parametrize("length", [10, sorts.LENGTHS_IN_LOOPS[-1]])
+@pytest.mark.parametrize("length", [10, short_sorts.LENGTHS_IN_LOOPS[-1]])
 def test_short_rows_are_sorted_by_one_launch(monkeypatch, length):
     launches = []
-    monkeypatch.setattr(sorts, "launch", lambda *given: launches.append(given) or launch(*given))
+    monkeypatch.setattr(short_sorts, "launch", lambda *given: launches.append(given) or launch(*given))
     monkeypatch.setattr(sorts, "run_graph", None)
     va.argsort(data("u4", (50, length)), backend="cpu")
     assert len(launches) == 1

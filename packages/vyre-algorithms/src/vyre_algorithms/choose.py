@@ -40,9 +40,10 @@ from vyre_algorithms.launches import (
 )
 from vyre_algorithms.monoids import reduction_of
 from vyre_algorithms.move import gather, scatter, take
-from vyre_algorithms.order import KeyOrder, bits_of, bits_type, of_bits
+from vyre_algorithms.order import KeyType, bits_of, bits_type, of_bits
 from vyre_algorithms.scans import record_scan, scan
-from vyre_algorithms.sorts import argsort, sort, sort_serially
+from vyre_algorithms.short_sorts import sort_serially
+from vyre_algorithms.sorts import argsort, sort
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import (
     Array as Buffer,
@@ -431,7 +432,7 @@ def _unique_few(dtype: DType) -> Program:
         keys = p.read("keys", bits_type(dtype))
         chosen = p.write("chosen", keys.dtype, LengthOf("keys"))
         ordered = p.scratch("ordered", keys.dtype, LengthOf("keys"))
-        sort_serially(p, keys, ordered, KeyOrder.of(dtype))
+        sort_serially(p, keys, ordered, KeyType.of(dtype))
         _choose_serially(p, _where_new, [Elements(ordered, dtype)], chosen)
     return p.build()
 
@@ -445,7 +446,7 @@ def _unique_all_few(dtype: DType) -> Program:
         indices, inverse, counts = (p.write(name, i64, like=keys) for name in ("indices", "inverse", "counts"))
         order = p.scratch("order", u32, LengthOf("keys"))
         ordered = p.scratch("ordered", keys.dtype, LengthOf("keys"))
-        sort_serially(p, keys, order, KeyOrder.of(dtype), has_places=True)
+        sort_serially(p, keys, order, KeyType.of(dtype), has_places=True)
         with p.range(keys.length) as k:
             ordered[k] = keys[order[k]]
         first = p.var(0, u32)

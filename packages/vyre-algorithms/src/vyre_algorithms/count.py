@@ -23,12 +23,14 @@ from vyre_algorithms.arguments import (
     type_of,
     vector,
 )
+from vyre_algorithms.buckets import bounds_of_buckets, move_to_buckets, values_in_buckets
 from vyre_algorithms.launches import has_lanes, joined, launch, runs_loops, words, zeros_beside
 from vyre_algorithms.move import places_of, take_few
-from vyre_algorithms.order import KeyOrder
+from vyre_algorithms.order import KeyOrder, KeyType
+from vyre_algorithms.radix import DIGITS
 from vyre_algorithms.reductions import max as greatest, min as least_of, segmented_reduce
 from vyre_algorithms.scans import cumsum
-from vyre_algorithms.sorts import DIGITS, bounds_of_buckets, by_digits, to_buckets, values_in_buckets
+from vyre_algorithms.sorts import sort_bits
 from vyre_driver.errors import DeviceOutOfMemory, InvalidInput
 from vyre_driver.graph.recorded import RecordedRange
 from vyre_driver.tune.distribution import DIGIT, SERIAL
@@ -105,7 +107,7 @@ def _sums(array: Array, weights: Array, counts: Array, backend: Backend) -> Arra
         if keys.size > SERIAL and counts.size <= DIGITS and runs_loops([keys, weights], backend):
             weights = values_in_buckets(keys, weights, backend)
         else:
-            places = by_digits(keys, True, False, keys.size, backend, most=counts.size - 1)
+            places = sort_bits(keys, True, False, keys.size, backend, most=counts.size - 1)
             weights = take_few(weights, places, backend)
     if isinstance(counts, np.ndarray):
         starts = np.append(0, counts.cumsum())
@@ -314,10 +316,10 @@ def count_in_buckets(array: Array, counts: Array, backend: Backend) -> Array:
 
     So no addition is atomic, and a cache holds the counts of a bucket.
     """
-    shape = (KeyOrder.UNSIGNED, u32, False, False)
+    key_type = KeyType(u32, KeyOrder.UNSIGNED)
     shift = max(0, (counts.size - 1).bit_length() - DIGIT)
-    given, bounds = bounds_of_buckets(array.astype(np.uint32, copy=False), shape, shift, backend)
-    keys = to_buckets(shape, given, backend)["moved"]
+    given, bounds = bounds_of_buckets(array.astype(np.uint32, copy=False), key_type, shift, backend)
+    keys = move_to_buckets(key_type, given, backend)["moved"]
     arrays = {"keys": keys, "bounds": bounds, "counts": counts}
     return launch(_buckets(), arrays, bounds.size - 1, backend)["counts"]
 

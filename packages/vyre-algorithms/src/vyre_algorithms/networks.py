@@ -16,7 +16,7 @@ from vyre_algorithms.random import sample
 from vyre_algorithms.reductions import sum as sum_of
 from vyre_algorithms.search import places_in
 from vyre_algorithms.segments import reduce_segments
-from vyre_algorithms.sorts import by_digits
+from vyre_algorithms.sorts import sort_bits
 from vyre_driver.errors import InvalidInput
 from vyre_driver.graph.record import GraphRecorder
 from vyre_driver.graph.recorded import RecordedRange
@@ -173,7 +173,7 @@ def _cluster(graph: GraphRecorder, kind: DType, number: int, axes: int, clusters
         graph.fill(is_changed)
         given = {"points": points, "centres": centres, "axes": axes, "labels": labels, "is_changed": is_changed}
         graph.dispatch(_nearest(kind), given, config=with_grid(-(-number // GROUP)))
-        order = by_digits(labels, True, False, number, None, most=clusters - 1)
+        order = sort_bits(labels, True, False, number, None, most=clusters - 1)
         places = places_in(take(labels, order, None), cluster_of_each, False, None)
         starts = mapped(add, u32, [places, before_axis], None)
         moved = graph.dispatch(_columns(kind), points=points, order=order, axes=axes)["columns"]
@@ -243,7 +243,7 @@ def _rank(graph: GraphRecorder, nodes: int, edges: int, iterations: int) -> None
     graph.fill(ranks, 1 / nodes)
     if edges:
         degrees = bincount(begins, minlength=nodes)
-        order = by_digits(ends, True, False, edges, None, most=nodes - 1)
+        order = sort_bits(ends, True, False, edges, None, most=nodes - 1)
         starts = places_in(take(ends, order, None), counted_up(nodes + 1), False, None)
         weighed = graph.dispatch(_weights(), begins=begins, degrees=degrees, order=order)
     else:

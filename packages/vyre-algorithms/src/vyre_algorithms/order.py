@@ -7,6 +7,7 @@ NaNs. Keys are the bits of the elements, so no bit of an element changes on its 
 from __future__ import annotations
 
 from enum import Enum
+from typing import NamedTuple
 
 from vyre_algorithms.arguments import Array
 from vyre_foundation import DType, Value, constant, select
@@ -49,6 +50,27 @@ class KeyOrder(Enum):
         if self is KeyOrder.FLOAT:
             return key ^ select(key >= sign, sign, constant(key.dtype, key.dtype.highest))
         return key
+
+
+class KeyType(NamedTuple):
+    """What a sort compares: elements with these bits, of an unsigned type, in an order or in its reverse."""
+
+    bits: DType
+    order: KeyOrder
+    descending: bool = False
+
+    @classmethod
+    def of(cls, dtype: DType, *, descending: bool = False) -> KeyType:
+        """The keys of the elements of a type."""
+        return cls(bits_type(dtype), KeyOrder.of(dtype), descending)
+
+    def key(self, bits: Value, *, bias: Value | None = None) -> Value:
+        """The key of an element with these bits, as `KeyOrder.key`."""
+        return self.order.key(bits, descending=self.descending, bias=bias)
+
+    def element(self, key: Value) -> Value:
+        """The bits of the element with a key."""
+        return self.order.bits(key, descending=self.descending)
 
 
 def bits_type(dtype: DType) -> DType:

@@ -12,7 +12,7 @@ import numpy as np
 from vyre_algorithms.arguments import Array, Backend, as_dtype, count
 from vyre_algorithms.launches import launch, runs_loops, slots_beside, zeros_beside
 from vyre_algorithms.move import gather, with_axes
-from vyre_algorithms.sorts import argsort, by_digits
+from vyre_algorithms.sorts import argsort, sort_bits
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import (
     Array as Buffer,
@@ -185,7 +185,7 @@ def sample(size: int, k: int, key: int, *, backend: Backend = None) -> Array:
     grid = -(-number // GROUP)
     given = {"words": words, "size": np.array([size], np.uint32)}
     places = launch(_places(), given, grid, backend)["places"]
-    order = by_digits(places, True, False, number, backend)
+    order = sort_bits(places, True, False, number, backend)
     exchanges = launch(_exchanges(), {"places": places, "order": order}, grid, backend)
     return launch(_numbers(), {"places": places, **exchanges}, grid, backend)["numbers"]
 

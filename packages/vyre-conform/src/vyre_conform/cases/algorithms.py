@@ -18,11 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 import vyre_algorithms as va
+from vyre_algorithms.buckets import sort_by_buckets
 from vyre_algorithms.choose import choose_by_chunks
 from vyre_algorithms.count import count_in_buckets
-from vyre_algorithms.order import KeyOrder
+from vyre_algorithms.order import KeyOrder, KeyType
 from vyre_algorithms.repeats import places_by_scan, repeat_by_chunks
-from vyre_algorithms.sorts import by_buckets
 from vyre_conform.address import address
 from vyre_conform.case import Exactly, Expected, Launch, Size, Spec, fixed
 from vyre_driver import compile_graph
@@ -139,7 +139,7 @@ CALLS: dict[str, Call] = {
     "sort_rows":        lambda b: va.sort(_table(5, 90), descending=True, backend=b),
     "sort_short_rows":  lambda b: va.sort(_table(5, 60), descending=True, backend=b),
     "argsort_rows":     lambda b: va.argsort(_table(40, 15), backend=b),
-    "sort_buckets":     lambda b: by_buckets(words(), (KeyOrder.UNSIGNED, u32, True, False), 2**32 - 1, b),
+    "sort_buckets":     lambda b: sort_by_buckets(words(), KeyType(u32, KeyOrder.UNSIGNED), True, 2**32 - 1, b),
     "argsort":          lambda b: va.argsort(words(FEW) & 15, backend=b),
     "sort_before":      lambda b: va.sort(floats(100), before=is_greater, backend=b),
     "compact":          lambda b: va.compact(words(FEW), words(FEW) % 3 == 0, backend=b),
