@@ -91,6 +91,10 @@ class ExpressionReader(OperatorReader, ElementReader, ABC):
         return self.call(callee, node)
 
     @abstractmethod
+    def block(self, statements: Sequence[ast.stmt], *, is_tail: bool) -> bool:
+        """Read statements up to one behind which none is reached; `is_tail`: the function ends behind them."""
+
+    @abstractmethod
     def call(self, callee: Any, node: ast.Call) -> object:
         """Call a function with the arguments of a node."""
 

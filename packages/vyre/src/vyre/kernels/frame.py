@@ -14,6 +14,10 @@ from vyre.kernels.values import LoopName
 from vyre_foundation.build import Mutable
 from vyre_foundation.dtype import DType
 
+Names = dict[str, object]
+NONE = object()
+"""What a name without a value has."""
+
 
 @dataclass(slots=True)
 class OpenLoop:
@@ -31,7 +35,7 @@ class Frame:
     """A function that is being read."""
 
     source: FunctionSource
-    names: dict[str, object]
+    names: Names
     """What each local name stands for."""
     is_kernel: bool
     depth: int = 0
@@ -43,7 +47,7 @@ class Frame:
     loops: list[OpenLoop] = field(default_factory=list)
     changed: Mapping[str, int] = field(init=False)
     """What the function assigns to a part of, each with the first line that does."""
-    passed: dict[str, object] = field(default_factory=dict)
+    passed: Names = field(default_factory=dict)
     """The structures and vectors of the caller, by the names of the parameters."""
     result: DType | None = None
     """The type of what a device function returns, where its annotation says it."""

@@ -236,3 +236,9 @@ def has_return(statements: Sequence[ast.AST]) -> bool:
         if isinstance(node, ast.stmt) and not isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             stack.extend(ast.iter_child_nodes(node))
     return False
+
+
+def stem_of(name: str) -> str:
+    """A name for a local of the program; names that begin with two underscores are reserved."""
+    stem = name.lstrip("_")
+    return stem if stem.isascii() and stem and not stem[0].isdigit() else "v"
