@@ -24,6 +24,7 @@ extensions = [
     "headings",
     "text_form",
 ]
+napoleon_use_ivar = True  # autodoc describes attributes itself
 autodoc_member_order = "alphabetical"
 autodoc_typehints = "none"  # docstrings say what arguments are; signatures with every type do not fit a phone
 autodoc_default_options = {"exclude-members": "__new__"}

@@ -148,7 +148,7 @@ def test_arguments_of_wrong_kinds_are_refused_with_a_remedy(name: str) -> None:
 
 def test_every_method_is_in_the_table() -> None:
     scene = Scene()
-    public = {name for name in vars(v.ProgramBuilder) if not name.startswith("_")}
+    public = {name for name, _ in inspect.getmembers(v.ProgramBuilder) if not name.startswith("_")}
     public |= {name for name in vars(v.Array) if name.startswith("atomic_")}
     without_arguments = {
         *("subgroup_lane", "subgroup_size_", "else_", "break_", "continue_", "return_", "barrier", "grid_barrier"),
@@ -280,7 +280,7 @@ def documented() -> Iterator[tuple[str, object]]:
     for name in functions.__all__:
         yield f"functions.{name}", getattr(functions, name)
     for cls in (v.ProgramBuilder, v.Array, v.Value, v.Mutable, Block, Operators):
-        for name, member in vars(cls).items():
+        for name, member in inspect.getmembers(cls):
             if not name.startswith("_") and name not in ("expr", "decl"):
                 yield f"{cls.__name__}.{name}", member
 

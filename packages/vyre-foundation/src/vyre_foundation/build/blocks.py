@@ -13,7 +13,7 @@ from vyre_foundation.errors import BuildError
 from vyre_foundation.ir.stmt import Body, Stmt
 
 if TYPE_CHECKING:
-    from vyre_foundation.build.recorder import ProgramBuilder
+    from vyre_foundation.build.recording import RecordingState
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -23,7 +23,7 @@ class Block(AbstractContextManager[T_co, None]):
 
     def __init__(
         self,
-        builder: ProgramBuilder,
+        builder: RecordingState,
         word: str,
         statement: Callable[[Body], Stmt],
         given: Callable[[], T_co],
@@ -83,12 +83,12 @@ class WhileBlock(Block[None]):
     """The block of a loop with a condition: `given` records the condition at the beginning of the body."""
 
     def __enter__(self) -> None:
-        begin, self._given = self._given, _nothing
+        begin, self._given = self._given, nothing
         super().__enter__()
         before, self._builder.line = self._builder.line, self.line
         begin()
         self._builder.line = before
 
 
-def _nothing() -> None:
-    return None
+def nothing() -> None:
+    """What a `with` statement of a block without a counter binds."""

@@ -16,7 +16,8 @@ from vyre_foundation.ir.stmt import Assign, Atomic, AtomicOp, Store
 
 if TYPE_CHECKING:
     from vyre_foundation.build.arguments import DTypeLike
-    from vyre_foundation.build.recorder import ProgramBuilder
+    from vyre_foundation.build.control_flow import ControlFlowRecorder
+    from vyre_foundation.build.recording import RecordingState
 
 AxisLength: TypeAlias = "int | Value"
 Index: TypeAlias = "Operand | tuple[Operand, ...]"
@@ -42,9 +43,9 @@ class Mutable(Operators):
 
     __slots__ = ("_builder", "_is_set", "_local")
 
-    _builder: ProgramBuilder
+    _builder: RecordingState
 
-    def __init__(self, builder: ProgramBuilder, local: Local) -> None:
+    def __init__(self, builder: RecordingState, local: Local) -> None:
         self._builder, self._local = builder, local
         self._is_set = False
 
@@ -121,7 +122,7 @@ class Array:
 
     def __init__(
         self,
-        builder: ProgramBuilder,
+        builder: ControlFlowRecorder,
         decl: Buffer,
         axes: tuple[AxisLength, ...] | None = None,
         *,

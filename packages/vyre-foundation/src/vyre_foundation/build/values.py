@@ -25,7 +25,7 @@ from vyre_foundation.ops import Op, arithmetic, bitwise, compare
 
 if TYPE_CHECKING:
     from vyre_foundation.build.arguments import DTypeLike
-    from vyre_foundation.build.recorder import ProgramBuilder
+    from vyre_foundation.build.recording import RecordingState
     from vyre_foundation.dialects.attributes import AttrValue
 
 Number: TypeAlias = "bool | int | float"
@@ -89,7 +89,7 @@ class Operators:
             """The expression that the operators take as operand; asking for it reads a mutable local."""
 
         @property
-        def _builder(self) -> ProgramBuilder | None:
+        def _builder(self) -> RecordingState | None:
             """The builder whose locals or buffers the expression reads, if it reads any."""
 
     # fmt: off
@@ -185,11 +185,11 @@ class Value(Operators):
     __slots__ = ("_born", "_builder", "expr")
 
     expr: Expr
-    _builder: ProgramBuilder | None
+    _builder: RecordingState | None
     _born: int
     """How many branches and loops had been opened when it was made."""
 
-    def __init__(self, expr: Expr, builder: ProgramBuilder | None = None) -> None:
+    def __init__(self, expr: Expr, builder: RecordingState | None = None) -> None:
         self.expr, self._builder = expr, builder
         self._born = BLOCKS.opened
 
@@ -409,28 +409,28 @@ def common_dtype(operands: Sequence[Operand]) -> DType:
     raise BuildError("none of the operands has a type", fix=f"give one of them a type, as in {example}")
 
 
-def builder_of(*operands: object) -> ProgramBuilder | None:
+def builder_of(*operands: object) -> RecordingState | None:
     """Give the builder of the operands that have one; `BuildError` if two have different ones."""
-    found: ProgramBuilder | None = None
+    found: RecordingState | None = None
     for x in operands:
         if isinstance(x, Operators) and x._builder is not found:
             found = _common_builder(found, x._builder)
     return found
 
 
-def _common_builder(first: ProgramBuilder | None, second: ProgramBuilder | None) -> ProgramBuilder | None:
+def _common_builder(first: RecordingState | None, second: RecordingState | None) -> RecordingState | None:
     if first is None or second is None:
         return first or second
     raise refuse_foreign("a value", second, first)
 
 
-def refuse_foreign(what: str, other: ProgramBuilder, own: ProgramBuilder) -> BuildError:
+def refuse_foreign(what: str, other: RecordingState, own: RecordingState) -> BuildError:
     """The error for what belongs to another program."""
     fix = "make it in this program too; between launches, pass results as outputs and inputs"
     return BuildError(f"got {what} of another program, {other.name!r}, in program {own.name!r}", fix=fix)
 
 
-def operand(x: Operand, dtype: DType | None, builder: ProgramBuilder | None = None) -> Expr:
+def operand(x: Operand, dtype: DType | None, builder: RecordingState | None = None) -> Expr:
     """`x` as an expression, for use in the program of a builder; a number becomes a literal of `dtype`."""
     if x.__class__ is int and dtype is not None and not dtype.is_float:
         return literal(dtype, x)
@@ -476,7 +476,7 @@ def _remedy(x: object) -> str:
     return "pass values of this program or numbers"
 
 
-def index_of(x: object, name: str, builder: ProgramBuilder) -> Expr:
+def index_of(x: object, name: str, builder: RecordingState) -> Expr:
     """`x`, an operand, as an index of the buffer called `name` in the program of a builder."""
     if isinstance(x, Operators):
         return operand(x, None, builder)
