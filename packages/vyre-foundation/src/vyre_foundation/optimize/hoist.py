@@ -84,7 +84,7 @@ class _Hoist:
         if effects.barrier:
             return (loop,)
         invariants = _Invariants(
-            self._dependences, self._places, loop.name, effects.changes, is_reached=self._has_iteration(loop)
+            self._dependences, self._places, loop.name, effects.changes, is_reached=self._facts.has_iteration(loop)
         )
         moved: dict[str, Let] = {}
         loads: dict[Expr, Let] = {}
@@ -127,10 +127,6 @@ class _Hoist:
                 yield from self._unconditional(stmt.body)
             else:
                 yield stmt
-
-    def _has_iteration(self, loop: For) -> bool:
-        ranges = self._facts.ranges
-        return loop.start in ranges and loop.stop in ranges and ranges[loop.start].high < ranges[loop.stop].low
 
 
 class _Places:

@@ -161,7 +161,7 @@ class _Promote:
         before_some = (*[loads[element] for element in flags], *unset)
         after_some = tuple([If(flag, (stores[element],)) for element, flag in flags.items()])
         self.loads_early |= bool(flags)
-        if sure and not self._has_iteration(loop):
+        if sure and not self._facts.has_iteration(loop):
             some = Let(self._fresh.numbered("some"), Apply(OPS["lt"], loop.start, loop.stop))
             condition = Local(some.name, some.value.dtype)
             before = some, *self._before([loads[element] for element in sure], condition)
@@ -203,16 +203,12 @@ class _Promote:
     def _in_each_iteration(self, body: Body) -> Iterator[Stmt]:
         """The statements that every iteration executes, up to the first way out of it."""
         for stmt in body:
-            if isinstance(stmt, Region) or (isinstance(stmt, For) and self._has_iteration(stmt)):
+            if isinstance(stmt, Region) or (isinstance(stmt, For) and self._facts.has_iteration(stmt)):
                 yield from self._in_each_iteration(stmt.body)
             else:
                 yield stmt
             if self._effects.of(stmt).leaves:
                 return
-
-    def _has_iteration(self, loop: For) -> bool:
-        ranges = self._facts.ranges
-        return loop.start in ranges and loop.stop in ranges and ranges[loop.start].high < ranges[loop.stop].low
 
     def _is_fixed(self, index: Expr, inside: set[str]) -> bool:
         """Whether it is made of values from before the loop, and reads no memory that the program writes."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from vyre_foundation.dtype import DType
 from vyre_foundation.errors import VyreError
 from vyre_foundation.ir.expr import Expr
+from vyre_foundation.ir.stmt import For
 
 if TYPE_CHECKING:
     from vyre_foundation.ir.origin import Origin
@@ -149,6 +150,11 @@ class Facts:
     def determinism_in(self, grid: Grid) -> Determinism:
         """Whether the results can depend on the order of execution in this grid, or in a smaller one."""
         return self.determinism if self.determinism.is_deterministic else self.prove_determinism(grid)
+
+    def has_iteration(self, loop: For) -> bool:
+        """Whether a loop is proven to have an iteration."""
+        start, stop = self.ranges.get(loop.start), self.ranges.get(loop.stop)
+        return start is not None and stop is not None and start.high < stop.low
 
     def in_bounds(self, count: int | None, index: Expr) -> bool:
         """Whether `index` is proven to be below the fixed element count `count` (None: not fixed) and not negative."""
