@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vyre_driver.backend.dlpack import from_dlpack
+from vyre_driver.backend.dlpack import host_array
 from vyre_driver.engine.buffer_pool import padded_size, staggered
 
 if TYPE_CHECKING:
@@ -75,18 +75,7 @@ def _read_only(data: memoryview) -> ReadOnlyBytes | None:
 
 def wrap(foreign: object) -> HostMemory | None:
     """An array of the host as it is, or None: it must be in one piece, writable and aligned."""
-    array = _host_array(foreign)
+    array = host_array(foreign)
     if array is None or not array.flags.carray or array.ctypes.data % ALIGNMENT:
         return None
     return HostMemory(array.reshape(-1).view(np.uint8))
-
-
-def _host_array(foreign: object) -> npt.NDArray[Any] | None:
-    if isinstance(foreign, np.ndarray):
-        return foreign
-    try:
-        if hasattr(foreign, "__dlpack__"):
-            return from_dlpack(foreign)
-        return np.asarray(foreign) if hasattr(foreign, "__array_interface__") else None
-    except (BufferError, RuntimeError, TypeError, ValueError):
-        return None

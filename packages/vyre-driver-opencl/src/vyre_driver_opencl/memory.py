@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pyopencl as cl
 
-from vyre_driver.backend.dlpack import from_dlpack
+from vyre_driver.backend.dlpack import host_array
 from vyre_driver.engine.buffer_pool import padded_size, staggered
 from vyre_driver_opencl import about
 
@@ -160,18 +160,7 @@ def allocate(context: cl.Context, sharing: Sharing, size: int) -> AnyMemory:
 
 def wrap(context: cl.Context, sharing: Sharing, foreign: object) -> HostMemory | None:
     """An array of the host as it is, or None: it must be in one piece, writable and aligned, the device the host's."""
-    array = _host_array(foreign)
+    array = host_array(foreign)
     if sharing is Sharing.NONE or array is None or not array.flags.carray or array.ctypes.data % ALIGNMENT:
         return None
     return HostMemory(context, sharing, array.reshape(-1).view(np.uint8))
-
-
-def _host_array(foreign: object) -> npt.NDArray[Any] | None:
-    if isinstance(foreign, np.ndarray):
-        return foreign
-    try:
-        if hasattr(foreign, "__dlpack__"):
-            return from_dlpack(foreign)
-        return np.asarray(foreign) if hasattr(foreign, "__array_interface__") else None
-    except (BufferError, RuntimeError, TypeError, ValueError):
-        return None

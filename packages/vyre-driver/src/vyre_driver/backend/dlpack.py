@@ -1,7 +1,7 @@
-"""Memory of the host by DLPack, also that of bf16, for which NumPy's side of the protocol has no name.
+"""Exchange of host memory by DLPack, including bf16, which NumPy's implementation of the protocol does not support.
 
-The bits of bf16 go by the name of u16, which is replaced in the description of the memory: a capsule is of the one who
-asked for it, until it is used.
+NumPy exchanges the bits of bf16 as u16, and the type code in the capsule is replaced. A capsule belongs to its consumer
+until it is used.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 HOST = 1
-"""The code of memory of the host."""
+"""The device code of host memory."""
 UNSIGNED, BRAIN = 1, 4
-"""The codes of unsigned integers and of bf16."""
+"""The type codes of unsigned integers and of bf16."""
 _TYPES = {b"dltensor": 20, b"dltensor_versioned": 52}
-"""Where the type of the elements stands behind the pointer of a capsule: its code, and bits and lanes."""
+"""The offset of the element type (code, bits, lanes) from the pointer of a capsule."""
 
 _name = ctypes.pythonapi.PyCapsule_GetName
 _name.restype, _name.argtypes = ctypes.c_char_p, [ctypes.py_object]
@@ -30,7 +30,7 @@ _pointer.restype, _pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes
 
 
 def from_dlpack(exporter: Any) -> npt.NDArray[Any]:
-    """The array whose memory an object exports, without a copy."""
+    """Return an array over the memory that an object exports, without a copy."""
     try:
         return np.from_dlpack(exporter)
     except Exception:
@@ -39,8 +39,20 @@ def from_dlpack(exporter: Any) -> npt.NDArray[Any]:
     return np.from_dlpack(_Bits(exporter)).view(bf16.numpy)
 
 
+def host_array(foreign: object) -> npt.NDArray[Any] | None:
+    """Return an array over the memory of an object of another library, or None if it exports no host memory."""
+    if isinstance(foreign, np.ndarray):
+        return foreign
+    try:
+        if hasattr(foreign, "__dlpack__"):
+            return from_dlpack(foreign)
+        return np.asarray(foreign) if hasattr(foreign, "__array_interface__") else None
+    except (BufferError, RuntimeError, TypeError, ValueError):
+        return None
+
+
 def export_dlpack(array: Any, **options: Any) -> Any:
-    """The capsule of an array, which may be of bf16."""
+    """Return the capsule of an array, which may be of bf16."""
     if not isinstance(array, np.ndarray) or array.dtype != bf16.numpy:
         return array.__dlpack__(**options)
     return _renamed(array.view(u16.numpy).__dlpack__(**options), BRAIN)
