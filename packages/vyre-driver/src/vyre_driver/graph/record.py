@@ -112,10 +112,7 @@ class GraphRecorder:
         Returns:
             The whole buffer as a range.
         """
-        made = self._declare(name, BufferKind.INPUT, dtype, shape, self._line())
-        if made.ndim != 1:
-            self._input_shapes[name] = made.shape
-        return made
+        return self._passed(name, BufferKind.INPUT, dtype, shape)
 
     def temporary(self, dtype: DType, shape: int | Sequence[int], name: str | None = None) -> RecordedRange:
         """Declare memory of one launch. A node has to write to it before another reads it.
@@ -141,10 +138,7 @@ class GraphRecorder:
         Returns:
             The whole buffer as a range.
         """
-        made = self._declare(name, BufferKind.RESIDENT, dtype, shape, self._line())
-        if made.ndim != 1:
-            self._input_shapes[name] = made.shape
-        return made
+        return self._passed(name, BufferKind.RESIDENT, dtype, shape)
 
     # ── nodes ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -382,6 +376,13 @@ class GraphRecorder:
             )
             raise BuildError(message, fix=fix, where=f"graph {self.name!r}")
         return self._stated or Origin(*caller_outside(RECORDERS))
+
+    def _passed(self, name: str, kind: BufferKind, dtype: DType, shape: int | Sequence[int]) -> RecordedRange:
+        """A buffer that each launch passes."""
+        made = self._declare(name, kind, dtype, shape, self._line())
+        if made.ndim != 1:
+            self._input_shapes[name] = made.shape
+        return made
 
     def _declare(
         self, name: str, kind: BufferKind, dtype: DType, shape: int | Sequence[int], origin: Origin
