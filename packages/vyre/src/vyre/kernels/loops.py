@@ -188,15 +188,19 @@ class LoopReader(BranchReader):
                 fix = "assign to a part of what has a name of its own, outside of the loop"
                 self.refuse(node.target, f"line {line} changes a part of a copy of the element", fix)
             self.assign(node.target, x)
-            try:
-                ends = self.block(node.body, is_tail=False)
-            except IterationLeft as left:
-                if left.word == "break":
-                    break
-            if ends:
+            ends, is_left = self._iteration(node.body)
+            if is_left:
                 break
         self.frame.loops.pop()
         return ends
+
+    def _iteration(self, body: Sequence[ast.stmt]) -> tuple[bool, bool]:
+        """Read an iteration of an unrolled loop: whether the function ends in it, and whether the loop does."""
+        try:
+            ends = self.block(body, is_tail=False)
+        except IterationLeft as left:
+            return False, left.word == "break"
+        return ends, ends
 
     def _refuse_unlimited(self, test: ast.expr) -> NoReturn:
         fix = f"state how often it runs at most, as in `while vy.bounded({ast.unparse(test)}, 1000):`"
@@ -216,12 +220,8 @@ class LoopReader(BranchReader):
             if count > MAX_UNROLLED:
                 fix = "make what it tests a value of the program, and state a limit with vy.bounded(…)"
                 self.refuse(node.test, f"a loop is unrolled more than {MAX_UNROLLED} times", fix)
-            try:
-                ends = self.block(node.body, is_tail=False)
-            except IterationLeft as left:
-                if left.word == "break":
-                    break
-            if ends:
+            ends, is_left = self._iteration(node.body)
+            if is_left:
                 break
             holds = self.test(node.test)
         self.frame.loops.pop()
