@@ -24,7 +24,7 @@ extensions = [
     "headings",
     "text_form",
 ]
-napoleon_use_ivar = True  # autodoc describes attributes itself
+napoleon_use_ivar, napoleon_attr_annotations = True, False  # autodoc lists attributes itself
 autodoc_member_order = "alphabetical"
 autodoc_typehints = "none"  # docstrings say what arguments are; signatures with every type do not fit a phone
 autodoc_default_options = {"exclude-members": "__new__"}

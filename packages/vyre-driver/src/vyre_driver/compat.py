@@ -1,7 +1,8 @@
-"""Promised names that are other names of something: one thing each, named here and nowhere else.
+"""Promised names that are aliases. They are defined only here.
 
-What can fail raises, so there is no second function that returns an error; an integer is an integer; programs are
-immutable, so a pipeline shares them as they are; the languages of dialects are named, so none of them comes first.
+The promised interface distinguishes variants that are one in Python: functions that return an error (errors are
+raised), functions for other integer types, pipelines that share a program (programs are immutable), and a primary and a
+secondary language of dialects (languages have names).
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""What a backend can refuse or fail at: one class per thing that the caller can do about it.
+"""The errors of backends, with one class for each reaction that a caller can choose.
 
-Each class has a number that never changes and is never used again; `code` is the number as text. Classes are raised
-with the facts, as in ``InvalidInput("a", needed="8 bytes", got="6 bytes")``, and word message and remedy themselves;
-`fix` replaces the usual remedy where a better one is known. The facts stay readable in `fields`, under the names of the
-constructor's parameters.
+Each class has a number that never changes and is never reused; `code` is the number as text. A class is raised with
+facts, as in ``InvalidInput("a", needed="8 bytes", got="6 bytes")``, from which it makes the message and the remedy.
+`fix` replaces the default remedy. `fields` has the facts by the names of the constructor's parameters.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from vyre_foundation.validate import facts
 
 
 class BackendError(VyreError):
-    """Base of everything that a backend, the registry or the planning of a dispatch raises."""
+    """The base class of the errors of backends, of the registry, and of the planning of dispatches."""
 
     number: ClassVar[int] = 1000
     remedy: ClassVar[str] = "look at the message"
@@ -32,12 +31,12 @@ class BackendError(VyreError):
 
     @property
     def step(self) -> int | None:
-        """The position of the step that failed, in a sequence of resident dispatches; None where it is not known."""
+        """The position of the failed step in a sequence of resident dispatches; None if unknown."""
         step: int | None = self.fields.get("step")
         return step
 
     def at_step(self, step: int) -> BackendError:
-        """This error, as that of a step of a sequence."""
+        """Set the position of the failed step, and return the error."""
         self.fields = {**self.fields, "step": step}
         return self
 
@@ -65,7 +64,7 @@ class DeviceOutOfMemory(BackendError):
 
 
 class UnsupportedFeature(BackendError):
-    """The backend cannot do what the program or the configuration asks for; `name` lists all of it."""
+    """The backend does not support a feature that the program or the configuration needs; `name` lists all of them."""
 
     number = 1002
     remedy = "ask the backend's capability queries first, or choose another backend"
@@ -86,7 +85,7 @@ class PoisonedState(BackendError):
 
 
 class KernelCompileFailed(BackendError):
-    """The target's compiler refused emitted source. `log` is what it said, `source` the text, `where` the place."""
+    """The target's compiler refused emitted source. `log` is its output, `source` the source, `where` the position."""
 
     number = 1004
     remedy = "report the program with the emitted `source` and the compiler's `log`: valid programs must compile"
@@ -98,17 +97,17 @@ class KernelCompileFailed(BackendError):
 
     @property
     def log(self) -> str:
-        """The compiler's output as it was; empty if it gave no message."""
+        """The output of the compiler; empty if there was none."""
         return str(self.fields["log"])
 
     @property
     def source(self) -> str:
-        """The text that the compiler refused; empty if the backend did not record it."""
+        """The source that the compiler refused; empty if the backend did not record it."""
         return str(self.fields["source"])
 
 
 class DispatchFailed(BackendError):
-    """The device's runtime reported a failure; `status` is its number where it has one."""
+    """The runtime of the device reported a failure; `status` is its number, if it has one."""
 
     number = 1005
     remedy = "look the reason up in the runtime's documentation; `vyre doctor` checks the installation"
@@ -120,7 +119,7 @@ class DispatchFailed(BackendError):
 
 
 class InvalidProgram(BackendError, facts.InvalidProgram):
-    """A program that was handed to a backend breaks rules of the language; its text lists all `findings`."""
+    """A program that was passed to a backend is invalid. The message lists all `findings`."""
 
     number = 1006
     remedy = "repair what the findings name"
@@ -143,22 +142,22 @@ class InvalidInput(BackendError, ValueError):
 
     @property
     def buffer(self) -> str:
-        """The name of the buffer or argument, or a role and position, such as ``input 0``."""
+        """The name of the buffer or argument, or its role and position, such as ``input 0``."""
         return str(self.fields["buffer"])
 
     @property
     def needed(self) -> str:
-        """What would fit, in the words of the message."""
+        """A description of valid values."""
         return str(self.fields["needed"])
 
     @property
     def got(self) -> str:
-        """What the caller passed, in the words of the message."""
+        """A description of the value that the caller passed."""
         return str(self.fields["got"])
 
 
 class OutputLimitExceeded(BackendError):
-    """The outputs of a dispatch are larger than `DispatchConfig.max_output_bytes` allows."""
+    """The outputs of a dispatch exceed `DispatchConfig.max_output_bytes`."""
 
     number = 1008
     remedy = "raise max_output_bytes, or dispatch less"
@@ -171,8 +170,8 @@ class OutputLimitExceeded(BackendError):
 class DispatchTimeout(BackendError):
     """The timeout of the configuration has passed, so the dispatch has no outputs.
 
-    A running kernel cannot be killed: it ends on its own, and the backend stays usable; `try_recover` abandons a device
-    whose work does not end.
+    The kernel may continue until it ends. The backend stays usable. `try_recover` abandons a device whose work does not
+    end.
     """
 
     number = 1009
@@ -186,7 +185,7 @@ class DispatchTimeout(BackendError):
 
 
 class DeviceLost(BackendError):
-    """The device went away; pipelines and handles made on it are dead."""
+    """The device was lost. Its pipelines and handles are invalid."""
 
     number = 1010
     remedy = "call try_recover(), then compile and upload again"
@@ -223,28 +222,28 @@ class Trapped(BackendError):
 
     @property
     def tag(self) -> str:
-        """The text by which the program tells its traps apart; several may share one."""
+        """The text of the trap in the program. Several traps may have the same text."""
         return str(self.fields["tag"])
 
     @property
     def trap_code(self) -> int:
-        """The u32 that the trap carries."""
+        """The u32 code of the trap."""
         return int(self.fields["trap_code"])
 
     @property
     def invocation(self) -> int:
-        """Linear global invocation id: ``(gz*GY + gy)*GX + gx`` over the extents of the whole launch."""
+        """The linear global invocation id, ``(gz*GY + gy)*GX + gx`` over the extents of the whole launch."""
         return int(self.fields["invocation"])
 
     @property
     def origins(self) -> tuple[Origin, ...]:
-        """The lines of Python that wrote the trap; none for a program that was read."""
+        """The lines of Python that recorded the trap; empty for a decoded program."""
         found: tuple[Origin, ...] = self.fields["origins"]
         return found
 
 
 class StaleHandle(BackendError):
-    """A pipeline, resource or buffer was used after its end, or on a backend that did not make it."""
+    """A pipeline, resource or buffer was used after it was freed, or on a backend that did not make it."""
 
     number = 1012
     remedy = "make a new one on this backend"
@@ -254,7 +253,7 @@ class StaleHandle(BackendError):
 
 
 class BackendUnavailable(BackendError):
-    """A known backend cannot run here; the fix is what its own probe advises."""
+    """A registered backend cannot run on this machine. The remedy comes from its probe."""
 
     number = 1013
     remedy = "choose another backend"
@@ -265,7 +264,7 @@ class BackendUnavailable(BackendError):
 
 
 class UnknownBackend(BackendError, LookupError):
-    """No installed distribution registers a backend of this id."""
+    """No installed distribution registers a backend with this id."""
 
     number = 1014
     remedy = "choose a registered backend"
@@ -276,7 +275,7 @@ class UnknownBackend(BackendError, LookupError):
 
 
 class InvalidLaunch(BackendError, ValueError):
-    """A configuration or a geometry that no backend can launch; `field` names what is wrong with the dispatch."""
+    """A configuration or geometry that no backend can launch; `field` names the invalid option."""
 
     number = 1015
     remedy = "change that field of the configuration"
@@ -296,7 +295,7 @@ class ContractMismatch(BackendError, TypeError):
 
 
 class DuplicateBackend(BackendError, ValueError):
-    """Two registrations have one id."""
+    """Two registrations have the same id."""
 
     number = 1017
     remedy = "uninstall one of the two distributions"
@@ -318,7 +317,7 @@ class InvalidSetting(BackendError, ValueError):
 
 
 class ShadowDiverged(BackendError):
-    """A shadowed dispatch and its reference do not agree; `capsule` is the file that replays it, if one was written."""
+    """The results of a shadowed dispatch and its reference differ; `capsule` is a file that replays it, or empty."""
 
     number = 1019
     remedy = "update the backend's device driver, or report the capsule to the backend's authors"
@@ -339,7 +338,7 @@ class ShadowDiverged(BackendError):
 
 
 class BadCapsule(BackendError, ValueError):
-    """A file that is not a replay capsule, or was changed."""
+    """A file is not a replay capsule, or was changed."""
 
     number = 1020
     remedy = "replay a file that a shadowed dispatch has written"
@@ -349,7 +348,7 @@ class BadCapsule(BackendError, ValueError):
 
 
 class BadArtifact(BackendError, ValueError):
-    """A file that is not a compiled program, or a compiled program that this device cannot run."""
+    """A file is not a compiled program, or this device cannot run it."""
 
     number = 1022
     remedy = "compile the program again for this device, with `vyre compile`"
@@ -359,7 +358,7 @@ class BadArtifact(BackendError, ValueError):
 
 
 class PolicyDenied(BackendError, PermissionError):
-    """A gate of the operator refuses to run the program."""
+    """A policy of the operator does not allow the program."""
 
     number = 1021
     remedy = "change the program, or ask for another policy"
@@ -371,7 +370,7 @@ class PolicyDenied(BackendError, PermissionError):
 
 
 class ResidentGraphReuseTelemetryError(BackendError, ValueError):
-    """Impossible counts of reuse: a number below 0, or one that decreased."""
+    """Impossible counts of reuse: a negative count, or one that decreased."""
 
     number = 1023
     remedy = "compare counts of one backend, the earlier ones on the right"
@@ -381,7 +380,7 @@ class ResidentGraphReuseTelemetryError(BackendError, ValueError):
 
 
 class InvalidGraph(BackendError, ValueError):
-    """A graph breaks rules; nothing has run. Its text lists all `findings`, in recorded order."""
+    """A graph is invalid, and nothing has run. The message lists all `findings`, in recorded order."""
 
     number = 1024
     remedy = "repair what the findings name"
@@ -396,7 +395,7 @@ class InvalidGraph(BackendError, ValueError):
 
     @property
     def findings(self) -> tuple[facts.Finding, ...]:
-        """All that is wrong with the graph, in recorded order."""
+        """All findings, in recorded order."""
         return tuple(self.fields["findings"])
 
 
@@ -423,7 +422,7 @@ class MissingExtra(BackendError, ModuleNotFoundError):
 
 
 class InvalidOutput(BackendError):
-    """A method of a backend returned something other than what the contract and the program declare."""
+    """A method of a backend returned a result that contradicts the contract or the program."""
 
     number = 1027
     remedy = (

@@ -93,7 +93,7 @@ class DeviceArray(WithoutOperators, ResidentArray):
 
     @property
     def device(self) -> str:
-        """The id of the backend whose memory it is."""
+        """The id of the backend that owns the memory."""
         return self.backend.id()
 
     @property
@@ -108,7 +108,7 @@ class DeviceArray(WithoutOperators, ResidentArray):
 
     @property
     def nbytes(self) -> int:
-        """The bytes of its elements; a view counts those that it shows."""
+        """The size of its elements in bytes; that of a view does not include other elements."""
         return self.size * self.dtype.size
 
     @property
@@ -118,7 +118,7 @@ class DeviceArray(WithoutOperators, ResidentArray):
 
     @property
     def is_contiguous(self) -> bool:
-        """Whether its elements follow each other in the order of their indices."""
+        """Whether its elements are adjacent in memory, in the order of their indices."""
         known = self._is_contiguous
         if known is None:
             axes = zip(self.shape, self._strides, contiguous_strides(self.shape), strict=True)
@@ -127,7 +127,7 @@ class DeviceArray(WithoutOperators, ResidentArray):
 
     @property
     def resource(self) -> Resource | None:
-        """The handle for dispatches over resident memory, if the array is all of its memory in order; else None."""
+        """The handle for dispatches over resident memory, if the array is the whole memory in order; None otherwise."""
         resource = self._resource
         if self._offset or resource.byte_len != self.size * self.dtype.size:
             return None
@@ -325,12 +325,12 @@ class DeviceArray(WithoutOperators, ResidentArray):
 
     @property
     def T(self) -> DeviceArray:
-        """The view with its axes in reverse order."""
+        """A view with the axes in reverse order."""
         shape, strides = self.shape[::-1], self._strides[::-1]
         return DeviceArray(self.backend, self._memory, self.dtype, shape, self._offset, strides)
 
     def transpose(self, *axes: int | Sequence[int]) -> DeviceArray:
-        """The view with its axes in another order; in reverse order if none are named.
+        """Return a view with the axes in another order, by default in reverse order.
 
         Args:
             *axes: The axis of this array that each axis of the view is, as numbers or as one sequence. Negative ones
@@ -344,7 +344,7 @@ class DeviceArray(WithoutOperators, ResidentArray):
         return DeviceArray(self.backend, self._memory, self.dtype, shape, self._offset, strides)
 
     def broadcast_to(self, shape: Sequence[int]) -> DeviceArray:
-        """The view that repeats the elements along new axes in front and along axes of length 1, as in NumPy.
+        """Return a view that repeats the elements along new first axes and along axes of length 1, as in NumPy.
 
         Raises:
             InvalidInput: The array does not broadcast to the shape.
@@ -354,10 +354,10 @@ class DeviceArray(WithoutOperators, ResidentArray):
         return DeviceArray(self.backend, self._memory, self.dtype, lengths, self._offset, strides)
 
     def view(self, dtype: DTypeLike) -> DeviceArray:
-        """The same bytes as elements of another type; one of another size divides or joins elements of the last axis.
+        """Return a view of the bytes as elements of another type. If its size differs, so does the last axis.
 
         Raises:
-            InvalidInput: The elements do not follow each other, or their bytes are not whole elements of that type.
+            InvalidInput: The elements are not adjacent, or their bytes are not whole elements of that type.
         """
         other, size = dtype_of(dtype), self.dtype.size
         if other.size == size:
@@ -375,7 +375,7 @@ class DeviceArray(WithoutOperators, ResidentArray):
 
         Args:
             dtype: The type of the result.
-            copy: Whether an array of that type is copied, or else returned as it is.
+            copy: Whether an array of that type is copied. If False, the array itself is returned.
         """
         other = dtype_of(dtype)
         if other is self.dtype:
@@ -388,7 +388,7 @@ class DeviceArray(WithoutOperators, ResidentArray):
         return made
 
     def copy(self) -> DeviceArray:
-        """Copy the elements to memory of their own on the device, in order."""
+        """Copy the elements to new memory on the device, in order."""
         made = allocate(self.backend, self.dtype, self.shape, is_zero=False)
         if self.size == 0:
             return made
@@ -405,7 +405,7 @@ class DeviceArray(WithoutOperators, ResidentArray):
         return made
 
     def assign(self, given: object) -> None:
-        """Replace the elements by those of an array of the same type and shape; of a view, those that it shows.
+        """Replace the elements, or those of a view, by the elements of an array of the same type and shape.
 
         Args:
             given: An array of the same backend, copied on the device, or a NumPy array, which is uploaded.
@@ -465,7 +465,7 @@ class DeviceArray(WithoutOperators, ResidentArray):
     # ── lifetime ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def close(self) -> None:
-        """Free the memory, also of all views of it. Calling it again does nothing."""
+        """Free the memory, including that of all views. A second call does nothing."""
         self._memory.close()
 
     def __enter__(self) -> DeviceArray:

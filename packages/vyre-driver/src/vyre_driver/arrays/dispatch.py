@@ -1,4 +1,4 @@
-"""Dispatches over device arrays: results stay there, and only NumPy arrays are uploaded."""
+"""Dispatches over device arrays. Results stay on the device, and only NumPy arrays are uploaded."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from vyre_foundation.ir.program import Program
 
 
 def backend_of(arrays: Iterable[object]) -> VyreBackend | None:
-    """The backend of the first array of a device; None if there is none."""
+    """Return the backend of the first device array, or None."""
     for array in arrays:
         if type(array) is not np.ndarray and isinstance(array, DeviceArray):
             return array.backend
@@ -35,15 +35,15 @@ def dispatch_device_arrays(
     config: DispatchConfig = DEFAULT_CONFIG,
     made: Collection[str] = (),
 ) -> dict[str, DeviceArray]:
-    """Run `program` over arrays by buffer name, some of them in the memory of `backend`.
+    """Run a program over arrays by buffer name, some of them in the memory of a backend.
 
     Args:
-        backend: Where the program runs.
+        backend: The backend that runs the program.
         program: A valid program.
         arrays: One for each input, as for `dispatch_arrays`, or a `DeviceArray` of `backend`. Arrays of the host are
             uploaded. An array that the program changes is copied on the device, and the copy is the output.
         config: The options of the dispatch.
-        made: The names of arrays that are made for this dispatch: they are not copied.
+        made: The names of arrays that were made for this dispatch and need not be copied.
 
     Returns:
         The outputs by name, in the memory of `backend`.
@@ -109,10 +109,10 @@ def _uploaded(backend: VyreBackend, buffer: Buffer, given: object) -> tuple[Devi
 
 @dataclass(frozen=True, slots=True)
 class ArraySignature:
-    """What a dispatch over arrays of some sizes makes.
+    """The outputs of a dispatch over arrays of given sizes.
 
-    `outputs` has each output with the input whose shape it has, and its length; `visible` names the buffers that
-    resources are passed for. The program is kept alive, and so its identity its own.
+    `outputs` has each output with the input whose shape it has, and its length. `visible` names the buffers for which
+    resources are passed. The program is kept alive, so its identity is not reused.
     """
 
     program: Program

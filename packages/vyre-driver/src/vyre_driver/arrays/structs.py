@@ -1,7 +1,8 @@
-"""Arrays of structures: how the fields of NumPy's structured types lie in memory, and arrays of them on a device.
+"""Arrays of structures: the layout of NumPy's structured types, and arrays of them on a device.
 
-A program has buffers of one type. A structure is several of their elements, its *units*: of the type of all fields if
-they have one, else unsigned integers of the largest size that divides all sizes and places of fields.
+A buffer of a program has one type. A structure consists of several elements of a buffer, its *units*. The unit is the
+type of all fields if they have the same type, and otherwise the widest unsigned integer whose size divides the sizes
+and offsets of all fields.
 """
 
 from __future__ import annotations
@@ -32,29 +33,29 @@ VECTOR_SIZES = (2, 3, 4)
 
 @dataclass(frozen=True, slots=True)
 class StructLayout:
-    """How the elements of a structured type are made of units."""
+    """The layout of the elements of a structured type in units."""
 
     dtype: Structured
     unit: DType
     count: int
-    """The units of one element."""
+    """The number of units of one element."""
 
     def units(self, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """The units of a structured array: one more axis over the same memory, or over a contiguous copy."""
+        """Return the units of a structured array, with one more axis, over the same memory or a contiguous copy."""
         whole = np.ascontiguousarray(array).reshape(array.shape)
         return np.ndarray((*array.shape, self.count), self.unit.numpy, whole.reshape(-1).view(np.uint8).data)
 
     def structures(self, units: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """The structured array over units."""
+        """Return the structured array over units."""
         return units.view(self.dtype).reshape(units.shape[:-1])
 
 
 @lru_cache(maxsize=256)
 def layout_of(dtype: Structured) -> StructLayout:
-    """The layout of a structured type.
+    """Return the layout of a structured type.
 
     Raises:
-        InvalidInput: A field is no number, vector or structure.
+        InvalidInput: A field is not a number, a vector or a structure.
     """
     leaves = list(_leaves(dtype, 0, ""))
     if not leaves:
@@ -85,13 +86,13 @@ def _leaves(dtype: np.dtype[Any], offset: int, name: str) -> Iterator[tuple[DTyp
 
 
 def structured(given: object) -> Structured | None:
-    """The structured type that `given` is or, as what `struct` of the front door makes, has; None for other types."""
+    """Return the structured type that `given` is, or has, like a class made by `vyre.struct`; None for other types."""
     dtype = given if isinstance(given, np.dtype) else getattr(given, "dtype", None)
     return dtype if isinstance(dtype, np.dtype) and dtype.names is not None else None
 
 
 def host_structures(dtype: Structured, given: object) -> npt.NDArray[Any] | DeviceArray:
-    """The units of structures of the host: a structured array, or rows of Python's numbers."""
+    """Return the units of structures in host memory: a structured array, or rows of Python numbers."""
     if isinstance(given, (list, tuple)):
         try:
             given = np.array(given, dtype)
@@ -102,10 +103,10 @@ def host_structures(dtype: Structured, given: object) -> npt.NDArray[Any] | Devi
 
 
 class StructArray(WithoutOperators):
-    """An array of structures in the memory of one backend: a `DeviceArray` of units, with one axis more.
+    """An array of structures in the memory of one backend: a `DeviceArray` of units, with one more axis.
 
-    ``a["field"]`` is a view of a field: a `DeviceArray`, with one axis more for a vector, or a `StructArray`. Slices
-    are views, and the memory is freed as that of a `DeviceArray`.
+    ``a["field"]`` is a view of a field: a `DeviceArray`, with one more axis for a vector, or a `StructArray`. Slices
+    are views. The memory is freed like that of a `DeviceArray`.
     """
 
     __slots__ = ("dtype", "units")
@@ -120,7 +121,7 @@ class StructArray(WithoutOperators):
 
     @property
     def backend(self) -> VyreBackend:
-        """The backend whose memory it is."""
+        """The backend that owns the memory."""
         return self.units.backend
 
     @property
@@ -145,7 +146,7 @@ class StructArray(WithoutOperators):
 
     @property
     def nbytes(self) -> int:
-        """The bytes of its elements, padding included."""
+        """The size of its elements in bytes, including padding."""
         return self.units.nbytes
 
     def __len__(self) -> int:
@@ -268,7 +269,7 @@ class StructArray(WithoutOperators):
         raise TypeError(f"the truth of {self!r} is not known on the host. Fix: use .item(), or .numpy()")
 
     def close(self) -> None:
-        """Free the memory, also of all views of it. Calling it again does nothing."""
+        """Free the memory, including that of all views. A second call does nothing."""
         self.units.close()
 
     def __enter__(self) -> StructArray:
@@ -282,17 +283,17 @@ class StructArray(WithoutOperators):
 
 
 def over_units(dtype: Structured, units: npt.NDArray[Any] | DeviceArray) -> npt.NDArray[Any] | StructArray:
-    """The array of structures over its units."""
+    """Return the array of structures over its units."""
     return StructArray(units, dtype) if isinstance(units, DeviceArray) else layout_of(dtype).structures(units)
 
 
 def given_units(
     dtype: Structured, name: str, given: object, *, in_place: bool = False
 ) -> npt.NDArray[Any] | DeviceArray:
-    """The units of an array of structures of a type; `in_place` refuses a copy.
+    """Return the units of an array of structures of a type. With `in_place`, copies are refused.
 
     Raises:
-        InvalidInput: It is none, or of another type.
+        InvalidInput: It is not an array of structures, or of another type.
     """
     if not isinstance(given, (np.ndarray, StructArray)) or given.dtype != dtype:
         is_array = isinstance(given, (np.ndarray, StructArray, DeviceArray))

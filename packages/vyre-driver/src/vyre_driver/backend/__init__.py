@@ -1,1 +1,1 @@
-"""What must a backend promise? The frozen contract and the values that pass through it."""
+"""The frozen contract of backends, and the types of its arguments and results."""

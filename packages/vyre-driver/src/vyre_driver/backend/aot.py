@@ -1,4 +1,4 @@
-"""Emitters: how a backend's code is made ahead of time, for a file that a later process runs or a person reads."""
+"""Emitters: compilation ahead of time, to files that a later process runs or a person reads."""
 
 from __future__ import annotations
 
@@ -11,18 +11,23 @@ if TYPE_CHECKING:
     from vyre_foundation.ir.program import Program
 
 AotTargetId = NewType("AotTargetId", str)
-"""What an emitter makes: a language or a binary form, such as ``"abacus-source"``. Unique among all backends."""
+"""The language or binary format of an emitter, such as ``"abacus-source"``, unique among all backends."""
 
 Emit: TypeAlias = "Callable[[Program, DispatchConfig], bytes]"
-"""Makes machine code: of a program, whole, because no target links a part of a kernel to the rest."""
+"""Compiles a whole program, because no target links parts of a kernel."""
 
 
 @dataclass(frozen=True, slots=True)
 class AotEmitter:
-    """A backend states its emitters in its registration; `emit` may import device libraries, stating it must not.
+    """An emitter of a backend, listed in its registration.
 
-    `suffix` is that of the files. `runs`: the bytes are a compiled program, which `load_ahead` takes; otherwise they
-    are for people and for other tools.
+    Attributes:
+        target: The language or format.
+        emit: Compiles a program. Only the call may import device libraries, not the module of the registration.
+        suffix: The suffix of the files.
+        summary: A line for lists.
+        runs: Whether the bytes are a compiled program, which `load_ahead` accepts. Otherwise they are for people and
+            for other tools.
     """
 
     target: AotTargetId

@@ -1,4 +1,4 @@
-"""Arrays of Arrow, through `pyarrow` where it is installed."""
+"""Conversion of Arrow arrays, by `pyarrow` if it is installed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def arrow() -> Any:
-    """The module `pyarrow`.
+    """Return the module `pyarrow`.
 
     Raises:
         UnsupportedFeature: It is not installed.
@@ -28,7 +28,7 @@ def arrow() -> Any:
 
 
 def exports_arrow(given: object) -> bool:
-    """Whether Arrow says what an object holds: one of Arrow, or a column of pandas or polars that is not NumPy's."""
+    """Return whether to convert an object by Arrow: an Arrow array, or a column of pandas or polars not in NumPy."""
     if not hasattr(given, "__arrow_c_array__") and not hasattr(given, "__arrow_c_stream__"):
         return False
     if isinstance(getattr(given, "dtype", None), np.dtype):  # as a column of pandas mostly has
@@ -37,10 +37,10 @@ def exports_arrow(given: object) -> bool:
 
 
 def from_arrow(given: Any, name: str = "array") -> npt.NDArray[Any]:
-    """An array of Arrow as one of NumPy: its memory, or a copy of what is in several pieces or in bits.
+    """Return an Arrow array as a NumPy array: its memory, or a copy if it has several chunks or is packed in bits.
 
     Raises:
-        InvalidInput: It has nulls, or elements that are no numbers.
+        InvalidInput: It has nulls, or elements that are not numbers.
         UnsupportedFeature: `pyarrow` is not installed.
     """
     module = arrow()
@@ -65,7 +65,7 @@ def from_arrow(given: Any, name: str = "array") -> npt.NDArray[Any]:
 
 
 def _fix_of(found: Any, types: Any, is_whole: bool) -> str:
-    """What to pass in the place of an array, or of a stream of arrays, of a type that is none of numbers."""
+    """Return what to pass instead of an array, or a stream of arrays, whose type is not numeric."""
     whole = "pyarrow.array(value)" if is_whole else "pyarrow.chunked_array(value).combine_chunks()"
     if types.is_struct(found):
         name = found.field(0).name

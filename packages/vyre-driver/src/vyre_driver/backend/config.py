@@ -1,4 +1,4 @@
-"""What a caller may ask of one dispatch."""
+"""The options of a dispatch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vyre_foundation.cached import cached_property
 
 
 class Preference(Enum):
-    """Leave a mechanism to the backend, demand it, or forbid it."""
+    """Whether the backend chooses a mechanism, must use it, or must not use it."""
 
     AUTO = "auto"
     FORCE = "force"
@@ -24,15 +24,22 @@ class Preference(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class DispatchConfig:
-    """Options of a dispatch; every path either applies a field or refuses it with a typed error.
+    """The options of a dispatch. Every backend either applies an option or refuses it with a typed error.
 
-    `ulp_budget`: the largest error of elementary functions in units in the last place; 0 means exact. `timeout`:
-    seconds from the call, at most 10**9; None: as long as it takes. `max_output_bytes`: refuse dispatches whose outputs
-    are larger. `workgroup_override` replaces the program's workgroup size, `grid_override` the inferred grid
-    (workgroups per axis). `fixpoint_iterations` runs the whole program that many times over the same buffers.
-    `cooperative`: all workgroups of a launch run at the same time, with grid barriers inside the launch, or the
-    dispatch is refused; without it the backend does so if it can, and otherwise splits the launch at grid barriers.
-    `label` and `profile` name the dispatch in reports.
+    Attributes:
+        profile: A name for the dispatch in reports.
+        ulp_budget: The largest error of elementary functions in units in the last place; 0 means exact.
+        timeout: The time limit in seconds from the call, at most 10**9; None for no limit.
+        label: Another name for the dispatch in reports.
+        max_output_bytes: The limit of the total size of the outputs. Larger dispatches are refused.
+        workgroup_override: The workgroup size, in place of that of the program.
+        grid_override: The number of workgroups on each axis, in place of the inferred grid.
+        fixpoint_iterations: How often the whole program runs over the same buffers.
+        speculation: Whether the dispatch may run before its condition is known.
+        persistent_thread: Whether the kernel may stay on the device.
+        cooperative: Whether all workgroups of a launch must be resident at once, with grid barriers inside the launch.
+            The dispatch is refused if they cannot be. If False, the backend does so if it can, and splits the launch at
+            grid barriers otherwise.
     """
 
     profile: str | None = None
@@ -66,12 +73,12 @@ class DispatchConfig:
         return f"DispatchConfig({', '.join(f'{name}={value!r}' for name, value, usual in options if value != usual)})"
 
     def replace(self, **changes: Any) -> DispatchConfig:
-        """This configuration with some fields changed."""
+        """Return a copy with other values for some options."""
         return replace(self, **changes)
 
     @cached_property
     def launch_shape(self) -> tuple[object, ...]:
-        """What a launch plan depends on: two configurations with equal shapes share plans and pipelines."""
+        """The options on which a launch plan depends. Configurations with equal shapes share plans and pipelines."""
         return (
             self.ulp_budget, self.max_output_bytes, self.workgroup_override, self.grid_override,
             self.fixpoint_iterations, self.speculation, self.persistent_thread, self.cooperative,
@@ -79,14 +86,14 @@ class DispatchConfig:
 
 
 def is_timeout(value: object) -> bool:
-    """Whether `value` is a number of seconds in ``0 … MAX_TIMEOUT``, or None for no limit."""
+    """Return whether `value` is a number of seconds in ``0 … MAX_TIMEOUT``, or None for no limit."""
     if value is None:
         return True
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= MAX_TIMEOUT
 
 
 def require_wait(timeout: object) -> None:
-    """Raise `InvalidInput` for what cannot limit a wait. With 0 the caller asks once and does not wait."""
+    """Raise `InvalidInput` for an invalid timeout of a wait. 0 is valid: the caller checks once and does not wait."""
     if not is_timeout(timeout):
         needed = f"a number of seconds from 0 to {MAX_TIMEOUT}, or None for no limit"
         raise InvalidInput("timeout", needed=needed, got=repr(timeout), fix="pass such a number, or None")
@@ -119,7 +126,7 @@ def _extent(least: int, field: str, extent: object) -> None:
 
 
 MAX_TIMEOUT = 10**9
-"""Seconds, about 30 years: what every clock and every wait of a system can take."""
+"""The longest timeout in seconds, about 30 years, which all clocks and waits of a system support."""
 
 DEFAULT_CONFIG = DispatchConfig()
-"""Exact, no limits, the program's own geometry."""
+"""Exact results, no limits, and the geometry of the program."""

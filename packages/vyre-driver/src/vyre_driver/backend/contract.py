@@ -1,12 +1,14 @@
 """The frozen contract between vyre and every backend.
 
-Two methods are required, `id` and `dispatch`. Everything else has a body that is right for a backend that can do no
-more than that: it delegates, refuses with a typed error, or answers with the least. A backend overrides what it does
-better, and answers honestly: a capability is true only when it emits the mechanism and the device runs it.
+Only `id` and `dispatch` are required. Every other method has a default implementation that is correct for a backend
+without further capabilities: it calls another method, raises `UnsupportedFeature`, or reports the lowest value. A
+backend overrides the methods that it can implement better. It may report a capability only if it emits the mechanism
+and the device executes it.
 
-The surface grows by methods with such bodies, and never changes otherwise: `CONTRACT` counts the breaks, and
-``tests/contract.txt`` holds every signature. A subclass states which contract it implements, ``class Mine(VyreBackend,
-contract=1)``, so that a break is met where it can be explained. What its methods return is checked in every call.
+The contract grows only by methods with default implementations. Any other change would increment `CONTRACT`;
+``tests/contract.txt`` lists every signature. A subclass states the contract that it implements, ``class
+Mine(VyreBackend, contract=1)``, so a mismatch is reported when the class is defined. The driver checks the return
+values of every call.
 """
 
 from __future__ import annotations
@@ -50,17 +52,18 @@ if TYPE_CHECKING:
     from vyre_driver.backend.results import HostBuffer
 
 CONTRACT = 1
-"""The version of the contract that this vyre-driver speaks."""
+"""The version of the contract that this vyre-driver implements."""
 
 
 class VyreBackend(TypedDispatchExt):
     """A pure function from a valid program and input bytes to output bytes.
 
-    Two calls with equal program, inputs and configuration give equal bytes, on this backend and on every other. A
+    Two calls with equal program, inputs and configuration return equal bytes, on this backend and on every other one. A
     backend may be called from several threads. All failures are `BackendError`s.
 
-    The outputs of a dispatch that a subclass defines are checked against the program's declarations (`InvalidOutput`).
-    ``checked=False`` turns this off for the class itself, if a launch plan or another backend makes its outputs.
+    The outputs of the methods that a subclass defines are checked against the program's declarations (`InvalidOutput`).
+    ``checked=False`` turns the checks off for this class, which is correct if its outputs come from a launch plan or
+    from another backend.
     """
 
     contract: ClassVar[int] = CONTRACT
@@ -80,28 +83,40 @@ class VyreBackend(TypedDispatchExt):
 
     @abstractmethod
     def id(self) -> str:
-        """The backend's identifier: stable, and unique among the registered ones."""
+        """Return the identifier of the backend, which is stable, and unique among the registered backends."""
 
     def version(self) -> str:
-        """The version of the implementation, for certificates."""
+        """Return the version of the implementation, for certificates."""
         return "unspecified"
 
     def supported_ops(self) -> frozenset[str]:
-        """The ids of the ops that the backend executes."""
+        """Return the ids of the ops that the backend executes."""
         return core_supported_ops()
 
     @abstractmethod
     def dispatch(self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG) -> Outputs:
-        """Run `program`: one contiguous buffer for each input in binding order; new memory for each output."""
+        """Run a program over host memory.
+
+        Args:
+            program: A valid program.
+            inputs: A contiguous buffer for each input, in binding order. They may not change during the call.
+            config: The options of the dispatch.
+
+        Returns:
+            New host memory for each output, in binding order.
+
+        Raises:
+            BackendError: The program, an input or an option is invalid or not supported, or the dispatch failed.
+        """
 
     def dispatch_borrowed(self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG) -> Outputs:
-        """As `dispatch`, with inputs that the caller keeps and may change once the call has returned."""
+        """Run a program as `dispatch`; the caller may change the inputs once the call has returned."""
         return self.dispatch(program, borrowed_input_slices(inputs), config)
 
     def dispatch_borrowed_timed(
         self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG
     ) -> TimedDispatchResult:
-        """As `dispatch_borrowed`, with times: here the host's clock alone."""
+        """Run a program as `dispatch_borrowed`, and measure it, by default only on the host."""
         started = time.perf_counter_ns()
         outputs = self.dispatch_borrowed(program, inputs, config)
         return TimedDispatchResult(outputs=outputs, wall_ns=time.perf_counter_ns() - started)
@@ -109,56 +124,73 @@ class VyreBackend(TypedDispatchExt):
     def dispatch_borrowed_into(
         self, program: Program, inputs: Inputs, config: DispatchConfig, outputs: OutputBuffers
     ) -> None:
-        """As `dispatch_borrowed`, into slots of the caller: a slot whose size fits keeps its memory."""
+        """Run a program as `dispatch_borrowed`, into buffers of the caller.
+
+        Args:
+            program: As for `dispatch`.
+            inputs: As for `dispatch`.
+            config: As for `dispatch`.
+            outputs: A list that holds the outputs afterwards. Buffers of the right size are written to; others are
+                replaced.
+        """
         replace_output_buffers_preserving_slots(outputs, self.dispatch_borrowed(program, inputs, config))
 
     # ── resident resources ───────────────────────────────────────────────────────────────────────────────────────────
 
     def allocate_resident(self, byte_len: int) -> Resource:
-        """Memory on the device, initially zero.
+        """Allocate memory on the device, initially zero.
 
-        It lives until `free_resident`, the end of the handle's ``with`` block, or its last reference.
+        Args:
+            byte_len: The size in bytes.
+
+        Returns:
+            A handle. The memory is freed by `free_resident`, at the end of a ``with`` block of the handle, or with the
+            last reference to the handle.
+
+        Raises:
+            DeviceOutOfMemory: There is not enough memory.
+            UnsupportedFeature: The backend has no resident memory.
         """
         raise self._unsupported("resident buffer allocation")
 
     def upload_resident(self, resource: Resource, data: HostBuffer) -> None:
-        """Give the whole resource new contents, of exactly its size."""
+        """Replace the whole contents of a resource. `data` has exactly its size."""
         raise self._unsupported("resident buffer upload")
 
     def upload_resident_many(self, uploads: Sequence[tuple[Resource, HostBuffer]]) -> None:
-        """Several whole uploads; a backend that batches transfers overrides this."""
+        """Replace the contents of several resources. A backend that can batch transfers overrides this."""
         for resource, data in uploads:
             self.upload_resident(resource, data)
 
     def upload_resident_at(self, resource: Resource, byte_offset: int, data: HostBuffer) -> None:
-        """Change the bytes from `byte_offset` on."""
+        """Replace the bytes of a resource from `byte_offset` on."""
         raise self._unsupported("ranged resident buffer upload")
 
     def upload_resident_at_many(self, uploads: Sequence[tuple[Resource, int, HostBuffer]]) -> None:
-        """Several ranged uploads, in order."""
+        """Replace ranges of several resources, in order. Each upload is a resource, a byte offset and the data."""
         for resource, byte_offset, data in uploads:
             self.upload_resident_at(resource, byte_offset, data)
 
     def download_resident(self, resource: Resource) -> memoryview:
-        """The whole contents, in fresh host memory."""
+        """Return the whole contents of a resource, in new host memory."""
         raise self._unsupported("resident buffer download")
 
     def download_resident_into(self, resource: Resource, target: HostBuffer) -> None:
-        """The whole contents, into memory of the caller of exactly that size."""
+        """Copy the whole contents of a resource to `target`, which has exactly that size."""
         _copy_into(target, self.download_resident(resource))
 
     def download_resident_range(self, resource: Resource, byte_offset: int, byte_len: int) -> memoryview:
-        """Some of the contents, in fresh host memory."""
+        """Return `byte_len` bytes of a resource from `byte_offset` on, in new host memory."""
         raise self._unsupported("ranged resident buffer download")
 
     def download_resident_range_into(
         self, resource: Resource, byte_offset: int, byte_len: int, target: HostBuffer
     ) -> None:
-        """Some of the contents, into memory of the caller of exactly that size."""
+        """Copy `byte_len` bytes of a resource from `byte_offset` on to `target`, which has exactly that size."""
         _copy_into(target, self.download_resident_range(resource, byte_offset, byte_len))
 
     def download_resident_ranges_into(self, ranges: Sequence[ResidentReadRange], targets: Sequence[HostBuffer]) -> None:
-        """Several ranges, each into its target."""
+        """Copy ranges of resources to the targets, one for each range."""
         if len(ranges) != len(targets):
             fix = "pass one target for each range"
             raise InvalidInput("targets", needed=f"{len(ranges)} targets", got=f"{len(targets)}", fix=fix)
@@ -166,42 +198,52 @@ class VyreBackend(TypedDispatchExt):
             self.download_resident_range_into(part.resource, part.byte_offset, part.byte_len, target)
 
     def export_resident(self, resource: Resource) -> object:
-        """The memory itself as a writable array of bytes, after all work on it: of NumPy, or of a library for devices.
+        """Return the memory of a resource as a writable array of bytes, without a copy, after all work on it has ended.
 
-        The array keeps the memory alive, also after the resource has ended.
+        It is an array of NumPy for host memory, and of a library for the device otherwise. The array keeps the memory
+        alive, even after the resource has been freed.
         """
         raise self._unsupported("exporting of resident buffers")
 
     def free_resident(self, resource: Resource) -> None:
-        """End the resource's life; every later use of the handle is a `StaleHandle`."""
+        """Free a resource. Every later use of the handle raises `StaleHandle`."""
         raise self._unsupported("resident buffer free")
 
     def dispatch_resident(
         self, program: Program, resources: Sequence[Resource], config: DispatchConfig = DEFAULT_CONFIG
     ) -> None:
-        """As `dispatch_resident_timed`, without times: it may return before the work has ended.
+        """Run a program as `dispatch_resident_timed`, without times; the call may return before the work has ended.
 
-        Whatever uses the resources next comes after it. Traps and the timeout are raised by this call; what fails on
-        the device after it has returned is raised by the next call that waits.
+        Later uses of the resources are ordered after it. This call raises traps and timeouts. If the device fails after
+        the call has returned, the next call that waits raises the failure.
         """
         self.dispatch_resident_timed(program, resources, config)
 
     def dispatch_resident_timed(
         self, program: Program, resources: Sequence[Resource], config: DispatchConfig = DEFAULT_CONFIG
     ) -> TimedDispatchResult:
-        """Run `program` over one resource for each input and output in binding order, which stay on the device."""
+        """Run a program over memory on the device.
+
+        Args:
+            program: A valid program.
+            resources: A resource for each input and output, in binding order.
+            config: The options of the dispatch.
+
+        Returns:
+            The times of the dispatch, without outputs.
+        """
         raise self._unsupported("resident dispatch")
 
     def dispatch_resident_sequence_read_ranges_into(
         self, steps: Sequence[ResidentDispatchStep], ranges: Sequence[ResidentReadRange], targets: Sequence[HostBuffer]
     ) -> None:
-        """Run the steps in order, then read the ranges."""
+        """Run the steps in order, and then copy the ranges to the targets, one for each range."""
         self.dispatch_resident_sequence_read_ranges_timed_into(steps, ranges, targets)
 
     def dispatch_resident_sequence_read_ranges_timed_into(
         self, steps: Sequence[ResidentDispatchStep], ranges: Sequence[ResidentReadRange], targets: Sequence[HostBuffer]
     ) -> ResidentSequenceTiming:
-        """As above, with the sums of the steps' times."""
+        """Run a sequence as `dispatch_resident_sequence_read_ranges_into`, and return the sums of the steps' times."""
         started = time.perf_counter_ns()
         timings = [self._dispatch_step(number, step) for number, step in enumerate(steps)]
         self.download_resident_ranges_into(ranges, targets)
@@ -220,16 +262,24 @@ class VyreBackend(TypedDispatchExt):
         ranges: Sequence[ResidentReadRange],
         targets: Sequence[HostBuffer],
     ) -> None:
-        """Run `prefix` once and `repeated` that many times, then read the ranges."""
+        """Run a sequence of steps once and another one several times, and then copy ranges to the host.
+
+        Args:
+            prefix: The steps that run once, first.
+            repeated: The steps that run `repetitions` times.
+            repetitions: How often they run; 0 or more.
+            ranges: The ranges that are read at the end.
+            targets: Host memory for each range, of its size.
+        """
         steps = [*prefix, *(step for _ in range(repetitions) for step in repeated)]
         self.dispatch_resident_sequence_read_ranges_into(steps, ranges, targets)
 
     def dispatch_resident_waves(self, waves: Sequence[ResidentWave]) -> None:
-        """Run the waves in order.
+        """Run waves in order; by default one after another.
 
-        The caller answers for this: no wave writes to what an earlier one reads at its end, or uploads what an earlier
-        one uses. So a backend that copies beside launches uploads for a wave, and reads what an earlier one has made,
-        while steps run.
+        The caller ensures that no wave writes to a range that an earlier wave reads at its end, or uploads to a
+        resource that an earlier wave uses. So a backend may upload for a later wave, and read the results of an earlier
+        one, while steps run.
         """
         done = 0
         for wave in waves:
@@ -245,23 +295,23 @@ class VyreBackend(TypedDispatchExt):
     # ── device buffers ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def allocate_device_buffer(self, byte_len: int) -> DeviceBuffer:
-        """A buffer in the backend's memory, initially zero."""
+        """Allocate a buffer of `byte_len` bytes in the memory of the backend, initially zero."""
         raise self._unsupported(DEVICE_BUFFER_FEATURE)
 
     def wrap_device_buffer(self, foreign: object) -> DeviceBuffer:
-        """A buffer that is the memory of another library's array, without a copy; it keeps the array alive."""
+        """Make a buffer of the memory of another library's array, without a copy. The buffer keeps the array alive."""
         raise self._unsupported("wrapping of arrays")
 
     def upload_device_buffer(self, buffer: DeviceBuffer, data: HostBuffer) -> None:
-        """Give the whole buffer new contents, of exactly its size."""
+        """Replace the whole contents of a buffer. `data` has exactly its size."""
         raise self._unsupported(DEVICE_BUFFER_FEATURE)
 
     def download_device_buffer(self, buffer: DeviceBuffer) -> memoryview:
-        """The whole contents, in fresh host memory."""
+        """Return the whole contents of a buffer, in new host memory."""
         raise self._unsupported(DEVICE_BUFFER_FEATURE)
 
     def free_device_buffer(self, buffer: DeviceBuffer) -> None:
-        """End the buffer's life."""
+        """Free a buffer."""
         raise self._unsupported(DEVICE_BUFFER_FEATURE)
 
     def dispatch_with_device_buffers(
@@ -271,36 +321,45 @@ class VyreBackend(TypedDispatchExt):
         outputs: Sequence[DeviceBuffer],
         config: DispatchConfig = DEFAULT_CONFIG,
     ) -> None:
-        """Run `program` over buffers of this backend: one for each input, and one for each output.
+        """Run a program over buffers of this backend, without copies through the host.
 
-        What is both is one buffer, and changes in place. There is no detour through the host: it would hide the cost.
+        Args:
+            program: A valid program.
+            inputs: A buffer for each input, in binding order.
+            outputs: A buffer for each output, in binding order. A buffer of the program that is both has the same
+                buffer in both, which changes in place.
+            config: The options of the dispatch.
+
+        Raises:
+            StaleHandle: A buffer belongs to another backend.
+            UnsupportedFeature: The backend has no device buffers.
         """
         default_dispatch_with_device_buffers(self.id(), program, inputs, outputs, config)
 
     # ── compilation ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def compile_native(self, program: Program, config: DispatchConfig = DEFAULT_CONFIG) -> CompiledPipeline | None:
-        """A pipeline that skips compilation, or None: `vyre_driver.compile` then wraps `dispatch`."""
+        """Compile a program, or return None; `vyre_driver.compile` then wraps `dispatch`."""
         return None
 
     def compile_native_shared(
         self, program: Program, config: DispatchConfig = DEFAULT_CONFIG
     ) -> CompiledPipeline | None:
-        """As `compile_native`, for a program that the pipeline may keep. Programs are immutable: the two are one."""
+        """Compile a program as `compile_native`. The pipeline may keep the program, which is immutable."""
         return self.compile_native(program, config)
 
     def precompile(self, programs: Sequence[Program], config: DispatchConfig = DEFAULT_CONFIG) -> None:
-        """Compile programs that are known together: a compiler may start once for several.
+        """Compile several programs, which can take less time than one by one.
 
-        `compile_native` and `dispatch` find the code.
+        Later calls of `compile_native` and `dispatch` find the code in the cache.
         """
 
     def pipeline_cache_snapshot(self) -> PipelineCacheSnapshot | None:
-        """Hits and misses of the cache of compiled code; None for a backend that does not count them."""
+        """Return the hits and misses of the cache of compiled code; None if the backend does not count them."""
         return None
 
     def backend_metric_snapshot(self) -> dict[str, int]:
-        """What the backend counts, by name; each count only ever grows."""
+        """Return the counters of the backend by name. A counter never decreases."""
         return {}
 
     # ── asynchronous dispatch ────────────────────────────────────────────────────────────────────────────────────────
@@ -308,91 +367,91 @@ class VyreBackend(TypedDispatchExt):
     def dispatch_async(
         self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG
     ) -> PendingDispatch:
-        """Begin a dispatch; `inputs` may not change before it has ended.
+        """Submit a dispatch; `inputs` may not change before it has ended.
 
-        By default it also ends in this call: the handle is ready, and failures are raised here.
+        By default the dispatch ends before this call returns: the handle is ready, and failures are raised here.
         """
         return ReadyPending(self.dispatch(program, inputs, config))
 
     def dispatch_borrowed_async(
         self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG
     ) -> PendingDispatch:
-        """As `dispatch_async`; `inputs` may change once the call has returned."""
+        """Submit a dispatch as `dispatch_async`; `inputs` may change once the call has returned."""
         return ReadyPending(self.dispatch_borrowed(program, inputs, config))
 
     # ── capabilities ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     def supports_subgroup_ops(self) -> bool:
-        """Whether subgroup ops are the device's own, not emulated through workgroup memory."""
+        """Return whether subgroup ops are native, not emulated in workgroup memory."""
         return False
 
     def supports_f16(self) -> bool:
-        """Whether f16 arithmetic is native, not emulated through f32."""
+        """Return whether f16 arithmetic is native, not emulated in f32."""
         return False
 
     def supports_bf16(self) -> bool:
-        """Whether bf16 arithmetic is native, not emulated through f32."""
+        """Return whether bf16 arithmetic is native, not emulated in f32."""
         return False
 
     def supports_tensor_cores(self) -> bool:
-        """Whether matrix engines are used where shapes allow it."""
+        """Return whether matrix engines are used if the shapes allow it."""
         return False
 
     def supports_async_compute(self) -> bool:
-        """Whether copies and kernels overlap on independent queues."""
+        """Return whether copies and kernels overlap on independent queues."""
         return False
 
     def supports_indirect_dispatch(self) -> bool:
-        """Whether the device reads the grid of an indirect dispatch itself, without the host."""
+        """Return whether the device reads the grid of an indirect dispatch, without the host."""
         return False
 
     def supports_speculation(self) -> bool:
-        """Whether a dispatch may run ahead of its condition, with outputs that are committed later."""
+        """Return whether a dispatch can run before its condition is known, and commit its outputs later."""
         return False
 
     def supports_persistent_thread_dispatch(self) -> bool:
-        """Whether a kernel can stay on the device and poll a queue of work."""
+        """Return whether a kernel can stay on the device and poll a queue of work."""
         return False
 
     def supports_grid_sync(self) -> bool:
-        """Whether a grid barrier runs inside one launch; other backends split the program there."""
+        """Return whether grid barriers run inside one launch; other backends split the program at the barriers."""
         return False
 
     def supports_distributed_collectives(self) -> bool:
-        """Whether collectives run over several devices."""
+        """Return whether collectives run over several devices."""
         return False
 
     def is_distributed(self) -> bool:
-        """Whether a program is spread over several devices. `backend_metric_snapshot` counts the parts as `shards`."""
+        """Return whether programs run on several devices. `backend_metric_snapshot` counts the parts as `shards`."""
         return False
 
     def allows_host_grid_sync_split(self) -> bool:
-        """Whether the host may split a program at its grid barriers for this backend."""
+        """Return whether the host may split a program at its grid barriers."""
         return True
 
     def max_workgroup_size(self) -> Extent:
-        """The largest workgroup size on each axis."""
+        """Return the largest workgroup size on each axis."""
         return (1, 1, 1)
 
     def max_compute_workgroups_per_dimension(self) -> int:
-        """The most workgroups on one axis of a launch."""
+        """Return the largest number of workgroups on one axis of a launch."""
         return 1
 
     def max_compute_invocations_per_workgroup(self) -> int:
-        """The most invocations of a workgroup."""
+        """Return the largest number of invocations of a workgroup."""
         x, y, z = self.max_workgroup_size()
         return min(x * y * z, 2**32 - 1)
 
     def subgroup_size(self) -> int | None:
-        """Lanes of the device's own subgroups, where known."""
+        """Return the number of lanes of a native subgroup; None if unknown."""
         return None
 
     def max_storage_buffer_bytes(self) -> int:
-        """The largest buffer in bytes; 0 is "not reported", not "none"."""
+        """Return the size of the largest buffer in bytes; 0 if the backend does not report it."""
         return 0
 
     def device_profile(self) -> DeviceProfile:
-        """All facts of the device in one value, here put together from the queries."""
+        """Return all facts of the device. By default they come from the methods above."""
         most = self.max_compute_workgroups_per_dimension()
         return DeviceProfile(
             backend=self.id(),
@@ -415,28 +474,28 @@ class VyreBackend(TypedDispatchExt):
     # ── lifecycle ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def prepare(self) -> None:
-        """Open the device and warm up what the first dispatch would otherwise pay for."""
+        """Open the device and do the other work that the first dispatch would otherwise do."""
 
     def flush(self) -> None:
-        """Wait until every dispatch that was begun has ended, awaited or not. What failed is raised by its own wait.
+        """Wait until every submitted dispatch has ended. A failure is raised by the wait for that dispatch, not here.
 
-        Here dispatches end before their handles are made, so there is nothing to wait for.
+        By default there is nothing to wait for, because dispatches end before their handles are returned.
         """
 
     def shutdown(self) -> None:
-        """Give back the device; the backend must not be used afterwards.
+        """Close the device. The backend must not be used afterwards.
 
-        Work that does not end is not waited for: it keeps the memory that it uses until then.
+        The call does not wait for work that does not end. Such work keeps its memory until it ends.
         """
 
     def device_lost(self) -> bool:
-        """Whether the device went away since the last dispatch that succeeded."""
+        """Return whether the device was lost after the last successful dispatch."""
         return False
 
     def try_recover(self) -> None:
-        """Close the device, as `shutdown` does, and open it again; every pipeline and handle made before is stale.
+        """Close the device, as `shutdown` does, and open it again. Earlier pipelines and handles are stale afterwards.
 
-        It happens only by this call, never silently.
+        Recovery is explicit: the driver never does it by itself.
         """
         raise self._unsupported("device recovery")
 

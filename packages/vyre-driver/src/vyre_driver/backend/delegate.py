@@ -1,7 +1,7 @@
-"""A backend, or a pipeline, that is another one but for what a subclass does beside.
+"""Base classes for backends and pipelines that wrap another one.
 
-Every method of the contract is handed on. Which they are is taken from the contract itself, so that one which the
-contract gains is never forgotten. `dispatch_arrays` is not handed on: it calls `dispatch`, and so meets the subclass.
+Every method of the contract delegates to the wrapped object, including methods that the contract gains later, because
+the list comes from the contract itself. `dispatch_arrays` does not delegate: it calls `dispatch` of the subclass.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from vyre_foundation.ir.program import Program
 
 
 class DelegatingBackend(VyreBackend, contract=1, checked=False):
-    """Hands every call on to `inner`."""
+    """A backend that delegates every call to `inner`."""
 
     def __init__(self, inner: VyreBackend) -> None:
         self.inner = inner
@@ -28,12 +28,12 @@ class DelegatingBackend(VyreBackend, contract=1, checked=False):
         return self.inner.id()
 
     def dispatch(self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG) -> Outputs:
-        """Dispatch on `inner`; a subclass that overrides this changes `dispatch_arrays` too."""
+        """Dispatch on `inner`. A subclass that overrides this also changes `dispatch_arrays`."""
         return self.inner.dispatch(program, inputs, config)
 
 
 class DelegatingPipeline(CompiledPipeline):
-    """Hands every call on to `inner`."""
+    """A pipeline that delegates every call to `inner`."""
 
     def __init__(self, inner: CompiledPipeline) -> None:
         self.inner = inner
@@ -49,14 +49,14 @@ class DelegatingPipeline(CompiledPipeline):
 
 
 def innermost(backend: VyreBackend) -> VyreBackend:
-    """The backend under everything that is wrapped around it."""
+    """Return the innermost backend that is not a wrapper."""
     while isinstance(backend, DelegatingBackend):
         backend = backend.inner
     return backend
 
 
 def programs_of(arguments: Iterable[object]) -> list[Program]:
-    """The programs among the arguments of a call, also those in a sequence, and in the steps of one or of waves."""
+    """Return the programs in the arguments of a call, including those of steps and waves."""
     found: list[Program] = []
     for argument in arguments:
         for item in argument if isinstance(argument, (list, tuple)) else (argument,):
@@ -70,13 +70,13 @@ def programs_of(arguments: Iterable[object]) -> list[Program]:
 
 
 def takes_programs(method: str) -> bool:
-    """Whether a method of the contract is given programs, or steps or waves, which have some."""
+    """Return whether a method of the contract takes programs, or steps or waves, which contain programs."""
     given = vars(VyreBackend)[method].__annotations__.values()
     return any(name in str(kind) for kind in given for name in ("Program", "ResidentDispatchStep", "ResidentWave"))
 
 
 def contract_methods(contract: type[VyreBackend] | type[CompiledPipeline]) -> tuple[str, ...]:
-    """The public methods of a contract, in its order."""
+    """Return the names of the public methods of a contract, in its order."""
     return tuple(name for name, value in vars(contract).items() if callable(value) and name[0] != "_")
 
 

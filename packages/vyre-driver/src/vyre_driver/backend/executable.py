@@ -1,4 +1,4 @@
-"""Whatever runs one program."""
+"""The protocol of objects that run one program."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from vyre_driver.backend.results import Inputs, Outputs
 
 @runtime_checkable
 class Executable(Protocol):
-    """From borrowed host bytes in binding order to host bytes that are the caller's. Every compiled pipeline is one."""
+    """An object that runs one program over host memory. Every compiled pipeline is one."""
 
     def dispatch(self, inputs: Inputs, config: DispatchConfig | None = None) -> Outputs:
-        """Run the program over `inputs`; a `config` of None is the one that the program was prepared with."""
+        """Run the program over `inputs`. `config` is by default the one with which the program was prepared."""

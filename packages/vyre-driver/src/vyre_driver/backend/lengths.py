@@ -1,4 +1,4 @@
-"""Inputs and their element counts, and those that follow from them by the rules of the declarations."""
+"""The lengths of inputs, and the lengths of other buffers that follow from them by the rules of declarations."""
 
 from __future__ import annotations
 
@@ -10,12 +10,16 @@ from vyre_foundation.ir.buffer import Buffer, LengthOf, Memory
 from vyre_foundation.ir.program import Program
 
 MAX_LENGTH = 2**32 - 1
-"""Lengths are u32 in the language."""
+"""The largest length, which is a u32 in the language."""
 ONE_NUMBER = "pass a number, or one element of the array"
 
 
 def bind_inputs(program: Program, inputs: Inputs) -> tuple[memoryview, ...]:
-    """One view of bytes for each input in binding order, checked by name. Lengths are the plan's to judge."""
+    """Return the bytes of each input in binding order. Their number is checked, their lengths are not.
+
+    Raises:
+        InvalidInput: The number of inputs is wrong, or one is not contiguous memory.
+    """
     declared = program.inputs
     if len(inputs) != len(declared):
         raise wrong_number(declared, len(inputs))
@@ -23,7 +27,11 @@ def bind_inputs(program: Program, inputs: Inputs) -> tuple[memoryview, ...]:
 
 
 def input_lengths(program: Program, byte_lengths: Sequence[int]) -> dict[str, int]:
-    """The element count of every input, or `InvalidInput` naming the first buffer that does not fit."""
+    """Return the number of elements of every input by name.
+
+    Raises:
+        InvalidInput: The number of inputs, or the size of one, which the error names, is wrong.
+    """
     inputs = program.inputs
     if len(byte_lengths) != len(inputs):
         raise wrong_number(inputs, len(byte_lengths))
@@ -31,7 +39,11 @@ def input_lengths(program: Program, byte_lengths: Sequence[int]) -> dict[str, in
 
 
 def fixed_lengths(program: Program, known: Mapping[str, int]) -> dict[str, int]:
-    """`known` with every count that does not grow with the launch; inputs with a rule must follow it."""
+    """Return `known` with all lengths that do not depend on the launch.
+
+    Raises:
+        InvalidInput: The length of an input contradicts its rule.
+    """
     buffers = {buffer.name: buffer for buffer in program.buffers}
     lengths = dict(known)
     resolve(buffers, lengths)
@@ -41,7 +53,7 @@ def fixed_lengths(program: Program, known: Mapping[str, int]) -> dict[str, int]:
 
 
 def resolve(buffers: Mapping[str, Buffer], lengths: dict[str, int]) -> None:
-    """Enter every count that follows from declarations and from what is entered, whatever their order."""
+    """Add all lengths to `lengths` that follow from declarations and from known lengths, in any order."""
     for start in buffers.values():
         chain, buffer = [], start
         while buffer.name not in lengths and isinstance(buffer.count, LengthOf):
@@ -54,7 +66,7 @@ def resolve(buffers: Mapping[str, Buffer], lengths: dict[str, int]) -> None:
 
 
 def wrong_number(inputs: Sequence[Buffer], got: int) -> InvalidInput:
-    """The error for `got` buffers where the program has these `inputs`; it names the first that is missing."""
+    """Return the error for `got` buffers for these `inputs`. It names the first missing input."""
     names = ", ".join(b.name for b in inputs) or "none"
     first = inputs[got].name if got < len(inputs) else f"number {len(inputs)}"
     return InvalidInput(
@@ -66,7 +78,7 @@ def wrong_number(inputs: Sequence[Buffer], got: int) -> InvalidInput:
 
 
 def as_length(buffer: Buffer, count: int) -> int:
-    """`count`, or `InvalidInput` where it is no length of `buffer`."""
+    """Return `count`, or raise `InvalidInput` if it is not a valid length of `buffer`."""
     if count < 0:
         assert isinstance(buffer.count, LengthOf)
         needed, fix = f"a longer {buffer.count.buffer!r}", "pass at least as many elements as the rule takes away"
@@ -78,7 +90,7 @@ def as_length(buffer: Buffer, count: int) -> int:
 
 
 def is_number(buffer: Buffer) -> bool:
-    """Whether a caller may pass a number: a uniform of one element."""
+    """Return whether a caller may pass a number: whether it is a uniform of one element."""
     return buffer.memory is Memory.UNIFORM and buffer.count == 1
 
 

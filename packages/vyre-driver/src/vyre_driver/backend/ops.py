@@ -1,4 +1,4 @@
-"""The ops that a backend of the whole language executes."""
+"""The ops of the language, which a complete backend executes."""
 
 from __future__ import annotations
 
@@ -9,5 +9,8 @@ from vyre_foundation.ops import OPS, Tier
 
 @cache
 def core_supported_ops() -> frozenset[str]:
-    """The ids of every op of the language. Ops of dialects expand to these; raw ops exist only after legalization."""
+    """Return the ids of all ops of the language.
+
+    Ops of dialects are expanded to these. Raw ops are not included: they exist only after legalization.
+    """
     return frozenset(id for id, op in OPS.items() if op.tier is Tier.LANGUAGE)

@@ -1,4 +1,4 @@
-"""Dispatches that have begun."""
+"""Handles of submitted dispatches."""
 
 from __future__ import annotations
 
@@ -18,16 +18,15 @@ else:
     asyncio = lazy_loader.load("asyncio")
 
 SHORTEST_PAUSE, LONGEST_PAUSE = 2e-5, 2e-3
-"""Seconds between two looks at a dispatch that is awaited."""
+"""The shortest and the longest interval, in seconds, between two checks of an awaited dispatch."""
 
 
 class PendingDispatch(ABC):
-    """A dispatch in flight.
+    """A submitted dispatch.
 
-    It keeps what it needs of the caller's inputs alive; failures on the device are raised by the await.
-
-    `await_result` may be called again: it gives the same outputs, or raises the same error. Handles may be awaited in
-    any order, from any thread, or not at all. An interrupt, or the end of `timeout`, leaves the dispatch in flight.
+    The handle keeps the inputs alive as long as they are needed. `await_result` raises failures of the device. It may
+    be called again, and then returns the same outputs or raises the same error. Handles may be awaited in any order,
+    from any thread, or not at all. After an interrupt or a timeout, the dispatch stays in flight.
     """
 
     def __repr__(self) -> str:
@@ -35,21 +34,30 @@ class PendingDispatch(ABC):
 
     @abstractmethod
     def is_ready(self) -> bool:
-        """Whether `await_result` would return at once."""
+        """Return whether `await_result` would return without waiting."""
 
     @abstractmethod
     def await_result(self, timeout: float | None = None) -> Outputs:
-        """The outputs; `DispatchTimeout` when they are not there within `timeout` seconds.
+        """Wait for the dispatch.
 
-        With a `timeout` of 0 it asks once and does not wait; `InvalidInput` for one that is no number of seconds.
+        Args:
+            timeout: The limit of the wait in seconds. None: no limit. 0: check once, without waiting.
+
+        Returns:
+            The outputs in binding order.
+
+        Raises:
+            DispatchTimeout: The dispatch has not ended in time.
+            InvalidInput: `timeout` is not a valid number of seconds.
+            BackendError: The dispatch failed.
         """
 
     def await_result_into(self, outputs: OutputBuffers, timeout: float | None = None) -> None:
-        """As `await_result`, into slots of the caller."""
+        """Wait as `await_result`, and store the outputs as `VyreBackend.dispatch_borrowed_into`."""
         replace_output_buffers_preserving_slots(outputs, self.await_result(timeout))
 
     def __await__(self) -> Generator[None, None, Outputs]:
-        """Let the event loop of asyncio go on until the outputs are there. It is asked less and less often."""
+        """Await the outputs in an event loop of asyncio, which checks the dispatch at increasing intervals."""
         pause = 0.0
         while not self.is_ready():
             yield from asyncio.sleep(pause).__await__()
@@ -58,16 +66,16 @@ class PendingDispatch(ABC):
 
 
 class ReadyPending(PendingDispatch):
-    """A dispatch that ended before its handle was made."""
+    """A dispatch that ended before its handle was returned."""
 
     def __init__(self, outputs: Outputs) -> None:
         self._outputs = outputs
 
     def is_ready(self) -> bool:
-        """Always true."""
+        """Return True."""
         return True
 
     def await_result(self, timeout: float | None = None) -> Outputs:
-        """The outputs, at once; `timeout` is only checked."""
+        """Return the outputs. `timeout` is only checked."""
         require_wait(timeout)
         return self._outputs

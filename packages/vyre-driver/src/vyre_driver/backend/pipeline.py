@@ -28,22 +28,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PipelineCacheSnapshot:
-    """How often compiled code was found, and how often it had to be made, since the backend began."""
+    """The hits and misses of the cache of compiled code since the backend was opened."""
 
     hits: int
     misses: int
 
 
 class CompiledPipeline(ABC):
-    """A program that needs no further compilation.
+    """A program that is compiled for one backend.
 
-    Its results are those of `VyreBackend.dispatch` with the same program, inputs and configuration, bit for bit, except
-    that persistent buffers keep their contents, and hence their lengths, from one dispatch to the next. A `config` of
-    None is the one it was compiled with; another may not differ in `ulp_budget` and `workgroup_override`, which are
-    compiled in.
+    Its results are bit for bit those of `VyreBackend.dispatch` with the same program, inputs and configuration. The
+    only exception are persistent buffers, which keep their contents and lengths from one dispatch to the next. In all
+    methods, `config` is by default the one with which the program was compiled. Another `config` must have the same
+    `ulp_budget` and `workgroup_override`, which are compiled in.
 
-    `checked` is False where a launch plan makes the outputs. Those of other pipelines are compared with what programs
-    declare, in every dispatch of what `compile` gives: `InvalidOutput`.
+    `checked` is False if the outputs come from a launch plan. The outputs of other pipelines that `compile` returns are
+    checked in every dispatch against the declarations of the program (`InvalidOutput`).
     """
 
     checked: bool = True
@@ -55,41 +55,44 @@ class CompiledPipeline(ABC):
 
     @abstractmethod
     def id(self) -> str:
-        """The backend's id, a colon, and what tells this pipeline from others."""
+        """Return the id of the backend, a colon, and a part that distinguishes this pipeline from others."""
 
     @abstractmethod
     def dispatch(self, inputs: Inputs, config: DispatchConfig | None = None) -> Outputs:
-        """Run the program over `inputs`."""
+        """Run the program over host memory, as `VyreBackend.dispatch`."""
 
     def dispatch_arrays(self, arrays: Mapping[str, object], config: DispatchConfig | None = None) -> dict[str, Array]:
-        """As `dispatch`, from arrays by buffer name to arrays by buffer name; see `VyreBackend.dispatch_arrays`."""
+        """Run the program over arrays by buffer name, as `VyreBackend.dispatch_arrays`."""
         raise UnsupportedFeature("arrays by name in a pipeline", backend=self.id())
 
     def dispatch_timed(self, inputs: Inputs, config: DispatchConfig | None = None) -> TimedDispatchResult:
-        """As `dispatch`, with times: here the host's clock alone."""
+        """Run the program as `dispatch`, and measure it, by default only on the host."""
         started = time.perf_counter_ns()
         outputs = self.dispatch(inputs, config)
         return TimedDispatchResult(outputs=outputs, wall_ns=time.perf_counter_ns() - started)
 
     def dispatch_into(self, inputs: Inputs, config: DispatchConfig | None, outputs: OutputBuffers) -> None:
-        """As `dispatch`, into slots of the caller."""
+        """Run the program, and store the outputs as `VyreBackend.dispatch_borrowed_into`."""
         replace_output_buffers_preserving_slots(outputs, self.dispatch(inputs, config))
 
     def dispatch_batched(self, batch: Sequence[Inputs], config: DispatchConfig | None = None) -> list[Outputs]:
-        """One dispatch for each element of `batch`, in order."""
+        """Run the program once for each element of `batch`, in order, and return the outputs of each."""
         return [self.dispatch(inputs, config) for inputs in batch]
 
     def dispatch_batched_into(
         self, batch: Sequence[Inputs], config: DispatchConfig | None, outputs: list[OutputBuffers]
     ) -> None:
-        """As `dispatch_batched`, into one list of slots for each element; surplus lists are dropped."""
+        """Run the program as `dispatch_batched`, and store the outputs in a list of buffers for each element.
+
+        Missing lists are added to `outputs`, and surplus lists are removed.
+        """
         del outputs[len(batch) :]
         outputs.extend([] for _ in range(len(batch) - len(outputs)))
         for inputs, slots in zip(batch, outputs, strict=True):
             self.dispatch_into(inputs, config, slots)
 
     def dispatch_async(self, inputs: Inputs, config: DispatchConfig | None = None) -> PendingDispatch:
-        """Begin a dispatch; `inputs` may not change before it has ended. Here it also ends."""
+        """Submit a dispatch. `inputs` may not change before it has ended, which by default is when the call returns."""
         return ReadyPending(self.dispatch(inputs, config))
 
     # ── resident resources ───────────────────────────────────────────────────────────────────────────────────────────
@@ -104,7 +107,7 @@ class CompiledPipeline(ABC):
     def dispatch_resident_timed(
         self, resources: Sequence[Resource], config: DispatchConfig | None = None
     ) -> TimedDispatchResult:
-        """As `dispatch_resident`, with times and no outputs."""
+        """Run the program as `dispatch_resident`, and return the times, without outputs."""
         started = time.perf_counter_ns()
         self.dispatch_resident(resources, config)
         return TimedDispatchResult(outputs=[], wall_ns=time.perf_counter_ns() - started)
@@ -112,7 +115,7 @@ class CompiledPipeline(ABC):
     # ── lifecycle ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def close(self) -> None:  # noqa: B027 - nothing is kept by default
-        """Give back what the pipeline keeps on the device. Calling it again does nothing."""
+        """Free what the pipeline keeps on the device. A second call does nothing."""
 
     def __enter__(self) -> Self:
         return self

@@ -1,6 +1,6 @@
-"""What backends give back, checked where the driver receives it: the right number of outputs, of the declared sizes.
+"""Checks of the results of backends: the number of outputs, and their declared sizes.
 
-`VyreBackend` puts these checks around the methods that a class defines, so they hold for every way to call it.
+`VyreBackend` wraps these checks around the methods that a subclass defines, so they apply to every call.
 """
 
 from __future__ import annotations
@@ -37,14 +37,19 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class DeclaredOutputs:
-    """The sizes in bytes of the outputs of one dispatch, by name in binding order, and which backend makes them."""
+    """The sizes in bytes of the outputs of one dispatch, by name in binding order, and the id of the backend."""
 
     backend: str
     sizes: Mapping[str, int]
 
     @classmethod
     def of(cls, backend: str, program: Program, inputs: Inputs) -> DeclaredOutputs:
-        """What a dispatch of `program` over `inputs` gives back. `InvalidProgram` or `InvalidInput` if it cannot be."""
+        """Return the sizes for a dispatch of `program` over `inputs`.
+
+        Raises:
+            InvalidProgram: The program is invalid.
+            InvalidInput: An input is invalid.
+        """
         validated(program)
         given = [view.nbytes for view in bind_inputs(program, inputs)]
         lengths = fixed_lengths(program, input_lengths(program, given))
@@ -55,7 +60,7 @@ class DeclaredOutputs:
         return cls(backend, sizes)
 
     def outputs(self, found: object) -> Outputs:
-        """The outputs as bytes, or `InvalidOutput`."""
+        """Return the outputs as bytes, or raise `InvalidOutput`."""
         if not isinstance(found, (list, tuple)):
             raise InvalidOutput(self.backend, f"{kind_of(found)}, expected a list of outputs")
         if len(found) != len(self.sizes):
@@ -64,17 +69,17 @@ class DeclaredOutputs:
         return [self._bytes(name, data) for name, data in zip(self.sizes, found, strict=True)]
 
     def timed(self, found: object) -> TimedDispatchResult:
-        """The result of a timed dispatch, or `InvalidOutput`."""
+        """Return the result of a timed dispatch, or raise `InvalidOutput`."""
         timed = require_kind(self.backend, found, TimedDispatchResult, "dispatch_borrowed_timed")
         return replace(timed, outputs=self.outputs(timed.outputs))
 
     def pending(self, found: object) -> PendingDispatch:
-        """A dispatch in flight, whose outputs are checked when they are taken."""
+        """Return a pending dispatch whose outputs are checked when they are read."""
         inner = require_kind(self.backend, found, PendingDispatch, "dispatch_async")  # type: ignore[type-abstract]
         return ReceivedPending(inner, self)
 
     def arrays(self, found: object) -> dict[str, Array]:
-        """The outputs as arrays by name, or `InvalidOutput`."""
+        """Return the outputs as arrays by name, or raise `InvalidOutput`."""
         if not isinstance(found, dict):
             raise InvalidOutput(self.backend, f"{kind_of(found)}, expected a dictionary of outputs")
         self.outputs([found[name] for name in self.sizes if name in found])
@@ -91,18 +96,18 @@ class DeclaredOutputs:
 
 
 class ReceivedPending(PendingDispatch):
-    """A dispatch in flight whose outputs are checked when they are taken."""
+    """A pending dispatch whose outputs are checked when they are read."""
 
     def __init__(self, inner: PendingDispatch, declared: DeclaredOutputs) -> None:
         self._inner, self._declared = inner, declared
         self._outputs: Outputs | None = None
 
     def is_ready(self) -> bool:
-        """Whether the dispatch has ended."""
+        """Return whether the dispatch has ended."""
         return self._inner.is_ready()
 
     def await_result(self, timeout: float | None = None) -> Outputs:
-        """The outputs, which are checked once."""
+        """Return the outputs, which are checked once."""
         found = self._inner.await_result(timeout)
         if self._outputs is None:
             self._outputs = self._declared.outputs(found)
@@ -110,7 +115,7 @@ class ReceivedPending(PendingDispatch):
 
 
 def validated(program: Program) -> Facts:
-    """The facts of `program`, or the driver's `InvalidProgram` with every finding."""
+    """Return the facts of `program`, or raise the driver's `InvalidProgram` with every finding."""
     try:
         return program.validate()
     except foundation.InvalidProgram as error:
@@ -118,7 +123,7 @@ def validated(program: Program) -> Facts:
 
 
 def require_kind(backend: str, found: object, kind: type[T], method: str) -> T:
-    """`found`, or `InvalidOutput` where a method of the contract has returned something that is not a `kind`."""
+    """Return `found`, or raise `InvalidOutput` if a method of the contract has not returned a `kind`."""
     if not isinstance(found, kind):
         fix = f"report it to the backend's authors: {method!r} returns a {kind.__name__}"
         raise InvalidOutput(backend, f"{kind_of(found)} from {method!r}, expected a {kind.__name__}", fix=fix)
@@ -126,14 +131,14 @@ def require_kind(backend: str, found: object, kind: type[T], method: str) -> T:
 
 
 def with_checks(name: str, method: object) -> object:
-    """A method that a class defines under `name`, with the check of what it returns; itself if there is none."""
+    """Return the method `name` of a class with a check of its result, or the method itself if there is no check."""
     if not isinstance(method, FunctionType) or getattr(method, "__isabstractmethod__", False) or name not in _CHECKED:
         return method
     return _CHECKED[name](method)
 
 
 def kind_of(found: object) -> str:
-    """What was returned, for a message: its type, because its text may be of any length."""
+    """Return a description of a result for a message: its type, because its text may have any length."""
     return "None" if found is None else f"a value of type {type(found).__name__}"
 
 

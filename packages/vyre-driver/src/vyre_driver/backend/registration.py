@@ -1,4 +1,4 @@
-"""How a distribution announces a backend: a light record, found by entry point, that opens nothing."""
+"""The registration of a backend: a record that is found by entry point, without opening a device."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 @dataclass(frozen=True, slots=True)
 class Availability:
-    """Whether a backend can run here. An unavailable one says why, and what would make it run."""
+    """Whether a backend can run on this machine; if not, the reason and a remedy."""
 
     is_available: bool
     reason: str = ""
@@ -27,30 +27,32 @@ class Availability:
 
     @classmethod
     def available(cls, reason: str = "") -> Availability:
-        """It can run; `reason` may say on what."""
+        """Return that the backend can run. `reason` may name the device."""
         return cls(True, reason)
 
     @classmethod
     def unavailable(cls, reason: str, fix: str) -> Availability:
-        """It cannot: what was looked for and found, and the remedy."""
+        """Return that the backend cannot run. `reason` states what is missing, and `fix` the remedy."""
         return cls(False, reason, fix)
 
 
 class Selection(Enum):
-    """Who may choose a backend."""
+    """How a backend can be selected."""
 
     AUTOMATIC = "automatic"
-    """`acquire_preferred_dispatch_backend` may."""
+    """By `acquire_preferred_dispatch_backend`, or by name."""
     BY_NAME = "by_name"
-    """Only a caller who names it: an interpreter must not stand in for a device silently."""
+    """Only by name. An interpreter must not silently replace a device."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceFactory:
-    """The devices of a backend that can open any of several.
+    """The devices of a backend that has several.
 
-    `names` lists them by index, the one that `factory` prefers first, and opens none of them. `open` makes a fresh
-    backend for one, by its index; that device or none is what it opens.
+    Attributes:
+        names: Returns the names of the devices by index, without opening one. The first is the one that
+            `BackendRegistration.factory` prefers.
+        open: Returns a new backend for the device with an index. It opens that device or fails.
     """
 
     names: Callable[[], Sequence[str]]
@@ -59,15 +61,21 @@ class DeviceFactory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackendRegistration:
-    """What an entry point of the group ``vyre.backends`` names; the entry point is called as the backend.
+    """A backend, as an entry point of the group ``vyre.backends`` provides it. The entry point has the id as its name.
 
-    `id` is one or more of ``A … Z``, ``a … z``, ``0 … 9``, ``-``, ``_`` and ``.``, a letter or a digit first: a colon
-    separates it from the index of a device. It is what `VyreBackend.id` of the backend returns. `precedence` ranks:
-    lower is preferred. `contract` is the `CONTRACT` that the backend was written for, as a literal. `probe` answers
-    cheaply whether `factory` would succeed; the two may import device libraries, importing the module of the
-    registration must not. `factory` makes a fresh backend, which belongs to the caller. `aot` are the emitters of code
-    ahead of time. `devices` is None for a backend of one device. `is_distributed`: it opens a cluster, so a query of
-    all backends of this machine passes it over.
+    Attributes:
+        id: The result of `VyreBackend.id`: one or more of ``A … Z``, ``a … z``, ``0 … 9``, ``-``, ``_`` and ``.``, a
+            letter or a digit first. A colon separates it from the index of a device.
+        precedence: Backends with a lower number are preferred.
+        contract: The `CONTRACT` for which the backend was written, as a literal.
+        factory: Returns a new backend, which belongs to the caller.
+        probe: Returns whether `factory` would succeed, at little cost. `factory` and `probe` may import device
+            libraries; the module of the registration must not.
+        selection: Whether the backend may be chosen automatically.
+        summary: A line for lists.
+        aot: The emitters for compilation ahead of time.
+        devices: The devices; None for a backend with one device.
+        is_distributed: Whether the backend opens a cluster. `devices()` does not list such backends by default.
     """
 
     id: str

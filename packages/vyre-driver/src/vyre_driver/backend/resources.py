@@ -1,4 +1,4 @@
-"""Memory that stays on a device between dispatches: handles to it, steps over it, and typed device buffers."""
+"""Memory that stays on a device between dispatches: handles, steps over them, and device buffers."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from vyre_driver.backend.results import HostBuffer
 
 DEVICE_BUFFER_FEATURE = "DeviceBuffer"
-"""The feature's name in `UnsupportedFeature`."""
+"""The name of the feature in `UnsupportedFeature`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)
 class Resource:
-    """A handle to resident memory: meaningful only to the backend that made it, and only in its generation.
+    """A handle to resident memory. It is valid only for the backend that made it, and only in its generation.
 
-    The memory lives until `free_resident`, the end of a ``with`` block of the handle, or the last reference to the
-    handle, whichever comes first. A copy of a handle keeps nothing alive.
+    The memory is freed by `free_resident`, at the end of a ``with`` block of the handle, or with the last reference to
+    the handle, whichever comes first. A copy of a handle does not keep the memory alive.
     """
 
     backend: str
@@ -45,17 +45,17 @@ class Resource:
         self.end()
 
     def is_live(self) -> bool | None:
-        """Whether the memory is there; None where the backend alone knows. Another thread may end it at any time."""
+        """Return whether the memory is allocated; None if unknown. Another thread may free it at any time."""
         return None if self._is_live is None else self._is_live()
 
     def end(self) -> None:
-        """End its life, if it has not ended. The memory is free after the next call of the backend."""
+        """Free the memory if it has not been freed. It is available again after the next call of the backend."""
         if self._end is not None:
             self._end()
 
 
 class ResidentArray(ABC):
-    """An array whose elements are in resident memory, as those of `DeviceArray`."""
+    """An array in resident memory, such as a `DeviceArray`."""
 
     __slots__ = ()
 
@@ -64,12 +64,12 @@ class ResidentArray(ABC):
     @property
     @abstractmethod
     def resource(self) -> Resource | None:
-        """The handle, if the array is all of its memory in order; else None."""
+        """The handle, if the array is the whole memory in order; None otherwise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)
 class ResidentDispatchStep:
-    """One dispatch of a sequence: the program over resources, one for each input and output in binding order."""
+    """A dispatch in a sequence. `resources` has one for each input and output, in binding order."""
 
     program: Program
     resources: tuple[Resource, ...]
@@ -87,7 +87,7 @@ class ResidentReadRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResidentWave:
-    """Uploads of whole resources, the steps after them, and then ranges that are read, each into its target."""
+    """A part of a sequence: uploads of whole resources, then steps, then reads of ranges into their targets."""
 
     uploads: Sequence[tuple[Resource, HostBuffer]] = ()
     steps: Sequence[ResidentDispatchStep] = ()
@@ -96,18 +96,18 @@ class ResidentWave:
 
 
 class DeviceBuffer(ABC):
-    """A buffer in the memory of one backend, for callers that own device memory themselves."""
+    """A buffer in the memory of one backend, for callers that manage device memory themselves."""
 
     @abstractmethod
     def backend_id(self) -> str:
-        """The backend that made it."""
+        """Return the id of the backend that made the buffer."""
 
     @abstractmethod
     def byte_len(self) -> int:
-        """Its size in bytes."""
+        """Return the size in bytes."""
 
     def debug_label(self) -> str | None:
-        """A name for reports."""
+        """Return a name for reports, or None."""
         return None
 
     def __repr__(self) -> str:
@@ -120,11 +120,11 @@ class DeviceBuffer(ABC):
         self.end()
 
     def end(self) -> None:  # noqa: B027 - a buffer of the host ends with its last reference
-        """End its life, where its backend frees memory."""
+        """Free the buffer, if its backend frees memory explicitly."""
 
 
 class HostShimBuffer(DeviceBuffer):
-    """A device buffer in host memory, for backends that compute there and for tests of code that takes buffers."""
+    """A device buffer in host memory, for backends that compute there, and for tests."""
 
     def __init__(self, backend: str, contents: bytes | bytearray | memoryview, label: str | None = None) -> None:
         self._backend, self._contents, self._label = backend, bytearray(contents), label
@@ -138,16 +138,16 @@ class HostShimBuffer(DeviceBuffer):
         return len(self._contents)
 
     def debug_label(self) -> str | None:
-        """The label that it was made with; None without one."""
+        """Return the label with which the buffer was made, or None."""
         return self._label
 
     def as_slice(self) -> memoryview:
-        """The contents, writable."""
+        """Return the contents, which are writable."""
         return memoryview(self._contents)
 
 
 def validate_buffer_ownership(backend: str, buffers: Sequence[DeviceBuffer]) -> None:
-    """Refuse buffers that another backend made: `StaleHandle` names the position and the owner."""
+    """Raise `StaleHandle` if another backend made a buffer. The error names its position and its backend."""
     for position, buffer in enumerate(buffers):
         owner = buffer.backend_id()
         if owner != backend:
@@ -162,6 +162,6 @@ def default_dispatch_with_device_buffers(
     outputs: Sequence[DeviceBuffer],
     config: DispatchConfig = DEFAULT_CONFIG,
 ) -> NoReturn:
-    """What a backend without device buffers does: it checks whose they are, and then refuses."""
+    """Check the buffers, and raise `UnsupportedFeature`: the behaviour of a backend without device buffers."""
     validate_buffer_ownership(backend, (*inputs, *outputs))
     raise UnsupportedFeature(DEVICE_BUFFER_FEATURE, backend=backend)

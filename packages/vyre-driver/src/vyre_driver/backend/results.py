@@ -1,4 +1,4 @@
-"""What dispatches give back, and how results get into memory that the caller owns."""
+"""The results of dispatches, and copies of results to memory of the caller."""
 
 from __future__ import annotations
 
@@ -18,34 +18,37 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     class SupportsBuffer(Protocol):
-        """What `collections.abc.Buffer` is from Python 3.12 on."""
+        """The same as `collections.abc.Buffer` from Python 3.12 on."""
 
         def __buffer__(self, flags: int, /) -> memoryview: ...
 
     HostBuffer: TypeAlias = SupportsBuffer | npt.NDArray[Any]
 
 _FIELD_NAMES = re.compile(":[^:]*:")
-"""In a format of the buffer protocol."""
+"""Field names in a format of the buffer protocol."""
 
 Inputs: TypeAlias = "Sequence[MemoryRef]"
-"""Contiguous objects of the buffer protocol, one for each input of the program, in binding order."""
+"""Contiguous objects with the buffer protocol, one for each input of the program, in binding order."""
 
 Memory: TypeAlias = memoryview
-"""Host bytes that a dispatch gives away: fresh, contiguous, format "B"."""
+"""New host memory that a dispatch returns: contiguous, format "B"."""
 
 MemoryRef: TypeAlias = "HostBuffer"
-"""Host bytes that a dispatch borrows: any contiguous object of the buffer protocol."""
+"""Host memory that a dispatch reads: any contiguous object with the buffer protocol."""
 
 Outputs = list[Memory]
-"""Fresh host memory (format "B"), one for each output of the program, in binding order."""
+"""New host memory (format "B") for each output of the program, in binding order."""
 
 OutputBuffers: TypeAlias = "list[HostBuffer]"
-"""Output slots of the caller: a slot whose size fits is written to, any other is replaced."""
+"""Output buffers of the caller. A buffer of the right size is written to, any other is replaced."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimedDispatchResult:
-    """Outputs and where the time went, in nanoseconds; None is unknown. `device_ns` is the kernels alone."""
+    """The outputs and times of a dispatch.
+
+    Times are in nanoseconds; None is unknown. `device_ns` is the time of the kernels.
+    """
 
     outputs: Outputs
     wall_ns: int
@@ -64,7 +67,7 @@ class TimedDispatchResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResidentSequenceTiming:
-    """Where the time of a sequence of dispatches went, in nanoseconds; a sum with an unknown term is None."""
+    """The times of a sequence of dispatches in nanoseconds. A sum with an unknown term is None."""
 
     wall_ns: int
     device_ns: int | None = None
@@ -89,7 +92,12 @@ def _times_of(timed: TimedDispatchResult | ResidentSequenceTiming) -> str:
 
 
 def host_bytes(name: str, buffer: HostBuffer, *, writable: bool = False) -> memoryview:
-    """The bytes of a host buffer without a copy, or `InvalidInput` under `name`."""
+    """Return the bytes of a host buffer, without a copy.
+
+    Raises:
+        InvalidInput: The memory is not contiguous, not plain data, or not writable if that is needed. The error names
+            the buffer `name`.
+    """
     view = _view(name, buffer)
     if writable and view.readonly:
         raise InvalidInput(name, needed="writable memory", got="read-only memory", fix="pass a bytearray or an array")
@@ -105,9 +113,9 @@ def host_bytes(name: str, buffer: HostBuffer, *, writable: bool = False) -> memo
 
 
 def is_plain(view: memoryview) -> bool:
-    """Whether bytes are all that is in `view`.
+    """Return whether `view` contains no references to Python objects.
 
-    References to Python objects mean nothing to a device, and only the interpreter may replace them.
+    A device cannot interpret them, and only the interpreter may replace them.
     """
     return "O" not in view.format or "O" not in _FIELD_NAMES.sub("", view.format)
 
@@ -123,14 +131,15 @@ def _view(name: str, buffer: HostBuffer) -> memoryview:
 
 
 def borrowed_input_slices(inputs: Inputs) -> list[memoryview]:
-    """The bytes of every input, without a copy."""
+    """Return the bytes of every input, without a copy."""
     return [host_bytes(f"input {n}", buffer) for n, buffer in enumerate(inputs)]
 
 
 def replace_output_buffers_preserving_slots(outputs: OutputBuffers, results: Sequence[memoryview]) -> None:
-    """Make `outputs` hold `results`: slots of the right size keep their memory, and there are as many as results.
+    """Store `results` in the list `outputs`, which has as many elements afterwards.
 
-    Nothing is written when a slot is read-only.
+    Buffers of the right size are written to; others are replaced. If a buffer is read-only, an error is raised and
+    nothing is written.
     """
     targets = [host_bytes(f"output buffer {n}", slot, writable=True) for n, slot in enumerate(outputs)]
     for slot, target in enumerate(targets[: len(results)]):

@@ -1,4 +1,4 @@
-"""Dispatch over arrays by name: the typed form of the raw contract."""
+"""Dispatch over arrays by name, on top of the dispatch over bytes."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 
 
 class TypedDispatchExt(ABC):
-    """What every backend can do because it dispatches bytes."""
+    """Dispatch over arrays, for every backend that dispatches bytes."""
 
     @abstractmethod
     def dispatch(self, program: Program, inputs: Inputs, config: DispatchConfig = DEFAULT_CONFIG) -> Outputs:
-        """Run `program` over bytes."""
+        """Run a program over bytes; see `VyreBackend.dispatch`."""
 
     def dispatch_arrays(
         self, program: Program, arrays: Mapping[str, object], config: DispatchConfig = DEFAULT_CONFIG
     ) -> dict[str, Array]:
-        """Run `program` over arrays by buffer name.
+        """Run a program over arrays by buffer name.
 
         Args:
             program: A valid program.
@@ -64,19 +64,19 @@ class TypedDispatchExt(ABC):
 def dispatch_named(
     program: Program, arrays: Mapping[str, object], dispatch: Callable[[Inputs], Outputs]
 ) -> dict[str, Array]:
-    """Run `program` over arrays by name with `dispatch`, which takes and returns bytes in binding order."""
+    """Run a program over arrays by name with `dispatch`, which takes and returns bytes in binding order."""
     require_whole_elements(program)
     return shaped(program, arrays, as_arrays(program, dispatch(ordered_inputs(program, arrays))))
 
 
 def ordered_inputs(program: Program, arrays: Mapping[str, object]) -> list[Array]:
-    """The inputs of `program` in binding order as contiguous arrays of bytes, checked by name and type."""
+    """Return the inputs of a program in binding order, as contiguous arrays of bytes. Names and types are checked."""
     require_names(program, arrays)
     return [array_bytes(buffer, arrays[buffer.name]) for buffer in program.inputs]
 
 
 def require_names(program: Program, arrays: Mapping[str, object]) -> None:
-    """Refuse anything but a mapping with one entry for each input of `program`."""
+    """Raise an error unless `arrays` is a mapping with one entry for each input of the program."""
     _require_mapping(arrays)
     declared = {buffer.name: buffer for buffer in program.inputs}
     for name in arrays:
@@ -102,7 +102,7 @@ def _listed(declared: Mapping[str, Buffer]) -> str:
 
 
 def array_bytes(buffer: Buffer, value: object) -> Array:
-    """The contiguous bytes of an array for `buffer`, checked by type; the number of elements is the plan's to judge."""
+    """Return the contiguous bytes of an array for `buffer`. Its type is checked, the number of elements is not."""
     expected = np.dtype(buffer.dtype.numpy)
     if is_number(buffer) and not (type(value) is np.ndarray and value.dtype == expected):
         found = number(value)
@@ -114,7 +114,7 @@ def array_bytes(buffer: Buffer, value: object) -> Array:
 
 
 def require_types(program: Program, arrays: Mapping[str, object]) -> None:
-    """Refuse an array of NumPy, or bytes, of another type than its buffer has. Others are judged when they are read."""
+    """Raise `InvalidInput` for a NumPy array, or bytes, of a wrong type. Other objects are checked when read."""
     for buffer in program.inputs:
         value = arrays.get(buffer.name)
         if isinstance(value, np.ndarray) and not is_number(buffer):
@@ -124,7 +124,7 @@ def require_types(program: Program, arrays: Mapping[str, object]) -> None:
 
 
 def _require_type(buffer: Buffer, array: Array, value: object) -> None:
-    """Refuse an array, which was made of `value`, of another type than the buffer has."""
+    """Raise `InvalidInput` if an array, which was made from `value`, has another type than the buffer."""
     expected = np.dtype(buffer.dtype.numpy)
     if array.dtype != expected:
         got, fix = f"one of {shown_type(array.dtype)}", f"convert it to {expected.name}"
@@ -144,11 +144,11 @@ def _require_type(buffer: Buffer, array: Array, value: object) -> None:
 
 
 _PACKED = {f32: struct.Struct("<f").pack, f64: struct.Struct("<d").pack}
-"""What rounds most numbers of Python without the expression of a literal."""
+"""Functions that round most Python numbers without making a literal expression."""
 
 
 def number_bytes(buffer: Buffer, value: bool | int | float) -> Array:
-    """The bytes of one element of `buffer`; `InvalidInput` for a number that its type does not hold."""
+    """Return the bytes of one element of `buffer`, or raise `InvalidInput` if its type cannot hold the number."""
     pack = _PACKED.get(buffer.dtype)
     if pack is not None and type(value) is float and value == value:
         try:
@@ -163,7 +163,7 @@ def number_bytes(buffer: Buffer, value: bool | int | float) -> Array:
 
 
 def _import(buffer: Buffer, value: object) -> Array:
-    """`value` as a NumPy array without a copy where its exporter allows it."""
+    """Return `value` as a NumPy array, without a copy if its exporter allows that."""
     if type(value) is np.ndarray:
         return value
     if isinstance(value, np.ma.MaskedArray):
@@ -235,7 +235,7 @@ def _in_shape(output: Array, model: object) -> Array:
 
 
 def input_model(program: Program, buffer: Buffer) -> str:
-    """The input whose elements those of `buffer` belong to one to one, "" if there is none."""
+    """Return the input whose length is that of `buffer` by `LengthOf`, "" if there is none."""
     while not buffer.is_input:
         rule = buffer.count
         if not isinstance(rule, LengthOf) or rule != LengthOf(rule.buffer):
@@ -245,7 +245,7 @@ def input_model(program: Program, buffer: Buffer) -> str:
 
 
 def require_whole_elements(program: Program) -> None:
-    """Refuse a program with an output range that cuts an element: an array cannot show it."""
+    """Raise `InvalidInput` if an output range of a program contains a part of an element: an array cannot hold it."""
     for buffer in program.ranged_outputs:
         assert buffer.output_range is not None
         start, stop = buffer.output_range
@@ -256,5 +256,5 @@ def require_whole_elements(program: Program) -> None:
 
 
 def as_arrays(program: Program, outputs: Outputs) -> dict[str, Array]:
-    """The outputs of `program` by name, in the declared types."""
+    """Return the outputs of a program by name, in the declared types."""
     return {b.name: np.frombuffer(view, dtype=b.dtype.numpy) for b, view in zip(program.outputs, outputs, strict=True)}

@@ -1,6 +1,6 @@
 """Code generation: from a program to kernels, and from kernels to source.
 
-`print_unit` is imported on its first use: a process that finds its code in the cache prints nothing.
+`print_unit` is imported on its first use. A process that finds its code in the cache does not need it.
 """
 
 import lazy_loader

@@ -1,9 +1,9 @@
-"""The words of a C-like target: the one table that a concrete driver writes for its emitter.
+"""The spellings of a C-like target: a table that a concrete driver provides for the printer of C.
 
-What is spelled here is what the target can do: `CDialect.target()` derives the `Target` that legalization works for, so
-a capability cannot be claimed without its spelling. Templates are `str.format` templates; their fields are named
-beside each table. Operands arrive in brackets or as single words, so a template needs brackets only around its own
-result. The printer evaluates every operand once, also where a template mentions it twice.
+The capabilities of the target follow from the table: `CDialect.target()` derives the `Target` of legalization, so a
+capability cannot be claimed without its spelling. Templates are `str.format` templates, whose fields are documented
+with each table. Operands are in parentheses or single words, so a template needs parentheses only around its result.
+The printer evaluates every operand once, even if a template contains it twice.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from vyre_foundation.passes import Pass
 
 @dataclass(frozen=True, slots=True)
 class Marking:
-    """A `text` before the kernels that it `applies` to, by their lowered programs."""
+    """A `text` that is printed before kernels if it `applies` to their lowered programs."""
 
     name: str
     text: str
@@ -34,53 +34,52 @@ class Marking:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CDialect:
-    """Spellings of one target; the fields stand in the order of a source text.
+    """The spellings of one target. The fields are in the order of a source unit; an empty string means none.
 
-    `language` is what source units call the language, by which dialects know it; empty if it takes no texts of theirs.
-    `prelude` opens the text. `reserved` are words that no name of a program may become, nor one that begins with one of
-    `reserved_prefixes`: what the prelude declares, and what the compiler knows beyond C. Keywords of C, words of
-    `types`, `ids` and `index_ids`, words with capital letters and words that end in ``_t`` are avoided in any case.
+    `language` is the name of the language in source units, by which dialects refer to it; it is empty if dialects
+    cannot state source for it. `prelude` is printed first. Names of the program do not become words in `reserved` or
+    words with a prefix in `reserved_prefixes`: these are declared by the prelude, or known to the compiler beyond C.
+    Keywords of C, words of `types`, `ids` and `index_ids`, words with capital letters and words that end in ``_t`` are
+    avoided in any case.
 
-    `types` names every type of registers and memory: at least u8, u16, u32; a bool is a u8 in memory. `literals` spells
-    the constants of every type that registers can hold: ``{0}`` is a decimal or hexadecimal number. A float
-    type whose literals cannot be written that way maps to the empty text and is written as a bitcast of its bits. NaN
-    and infinities always are.
+    `types` names every type of registers and memory: at least u8, u16 and u32; a bool is a u8 in memory. `literals`
+    spells the constants of every type that registers can hold: ``{0}`` is a decimal or hexadecimal number. A float type
+    without such literals maps to the empty string, and its constants are bitcasts of their bits. NaNs and infinities
+    always are.
 
-    `kernel` heads a kernel: ``{name}``, ``{parameters}``, ``{x}``, ``{y}``, ``{z}`` (the workgroup size). `function`
-    heads a function that must not be inlined: ``{type}``, ``{name}``, ``{parameters}``; compilers that make vectors
-    compute a branch for all of their lanes, but call a function only for those that take it. `parameters` declares a
-    bound buffer: ``{type}``, ``{name}``; `length_parameter` a u32. `workgroup` declares an array of the workgroup
-    inside of a kernel: ``{type}``, ``{name}``, ``{count}``; `constant` a table before all kernels: also ``{values}``,
-    with the outer braces around them in the template. Private arrays are plain C, with `zeros` as the initialiser of
-    those that begin with zeros. `alignment` stands before those of a work item that runs a workgroup: vectors walk
-    through them, and should cross no line of the cache.
+    `kernel` is the head of a kernel: ``{name}``, ``{parameters}``, ``{x}``, ``{y}``, ``{z}`` (the workgroup size).
+    `function` is the head of a function that must not be inlined: ``{type}``, ``{name}``, ``{parameters}``. A
+    vectorizing compiler computes a branch for all lanes, but calls a function only for the lanes that take it.
+    `parameters` declares a bound buffer: ``{type}``, ``{name}``; `length_parameter` declares a u32. `workgroup`
+    declares an array of the workgroup in a kernel: ``{type}``, ``{name}``, ``{count}``. `constant` declares a table
+    before all kernels: also ``{values}``, within the outer braces of the template. Private arrays are plain C; `zeros`
+    initializes those that begin with zeros. `alignment` is printed before the private arrays of a work item that runs a
+    workgroup, so that vectors do not cross cache lines.
 
-    `ids` are u32 expressions. `index_ids` may spell some of them as wider unsigned integers, for use as indices.
+    `ids` are u32 expressions. `index_ids` may spell some of them as wider unsigned integers, for use in indices.
 
-    `ops` spell a row of the op table for an operand type with exactly the row's meaning: ``{0}``, ``{1}``, ``{2}``.
-    `select` is over condition and arms. `casts` convert between (from, to) types: exact where the value fits, rounding
-    to nearest even, truncating and wrapping between integers. `bitcasts` keep the bits. `calls` are native forms of
-    dialect ops by (callee, operand type); a callee that is not listed is expanded. `natives` are the same without a
-    promise: the target's own elementary functions, which may be off, and are left in programs only for a budget.
+    `ops` spells a row of the op table for an operand type, with exactly the meaning of the row: ``{0}``, ``{1}``,
+    ``{2}``. `select` takes the condition and both values. `casts` converts between (from, to) types: exactly if the
+    value fits, rounding to nearest even, truncating, and wrapping between integers. `bitcasts` keeps the bits. `calls`
+    has native forms of dialect ops by (callee, operand type); other callees are expanded. `natives` has native
+    elementary functions of unknown error, which remain in programs only within an error budget.
 
-    `barriers` are statements (a `Scope.GRID` entry means that the target has a grid barrier). `atomics` are expressions
-    that give the old value: ``{0}`` is the element (an lvalue), ``{1}`` the value, ``{2}`` the expected value.
-    `atomic_stores` are expressions that replace an element as an exchange does, and give nothing: what an exchange is
-    written as where its old value is not used, and cheaper. Types without an entry are exchanged.
-    `subgroups` are expressions over ``{0}`` the value and ``{1}`` the lane or mask (already below the subgroup size),
-    valid for subgroups of any of `subgroup_sizes` in the order of the linear local ids; reductions and scans of floats
-    only if they combine in the order of the language. Without an entry they are composed from exchanges, or go
-    through workgroup memory.
+    `barriers` has statements; an entry for `Scope.GRID` means that the target has a grid barrier. `atomics` has
+    expressions that return the old value: ``{0}`` is the element (an lvalue), ``{1}`` the value, ``{2}`` the expected
+    value. `atomic_stores` has expressions that replace an element without returning the old value, for exchanges whose
+    result is not used; other types use an exchange. `subgroups` has expressions over the value ``{0}`` and the lane or
+    mask ``{1}`` (below the subgroup size), which are valid for subgroups of `subgroup_sizes` in the order of the linear
+    local ids. Reductions and scans of floats may be listed only if they combine in the order of the language. Other
+    collectives are composed from exchanges, or use workgroup memory.
 
-    `groups` is how a workgroup runs. `wide_indices`: indices are u64 where they can be, so that compilers know that
-    they do not wrap. `loop_versioning`: compilers vectorize code without checks, so loops and kernels have
-    two versions where one comparison chooses between them. `passes` lower programs last, and `markings` stand before
-    kernels: workarounds for flaws of the compiler. `begin` is the line that every kernel's body begins with.
-    `rare_loop` is a line before loops that are not worth much of a compiler's time, `short_loop` one before loops that
-    are better written out, `serial_loop` one before loops that carry a float, whose iterations compilers must not
-    reorder. `rare_end` is a statement that does nothing, behind code that rarely runs: compilers then do not join its
-    end with that of the other version. `opaque` is a statement after which compilers do not know what the
-    variable ``{0}`` holds: then canonical NaN stay in registers. Empty texts are none.
+    `groups` states how a workgroup runs. `wide_indices`: indices are u64 if possible, so that compilers know that they
+    do not wrap. `loop_versioning`: compilers vectorize only code without checks, so loops and kernels have two versions
+    if one comparison can choose between them. `passes` run last, and `markings` are printed before kernels: both are
+    workarounds for flaws of the compiler. `begin` is the first line in the body of every kernel. `rare_loop` is a line
+    before loops that rarely run, `short_loop` before loops that should be unrolled, and `serial_loop` before loops that
+    carry a float, whose iterations must not be reordered. `rare_end` is a statement without effect after code that
+    rarely runs, which keeps compilers from merging its end with that of the other version. `opaque` is a statement
+    after which compilers do not know the value of the variable ``{0}``, so that canonical NaNs stay in registers.
     """
 
     name: str
@@ -124,7 +123,7 @@ class CDialect:
     opaque: str = ""
 
     def target(self) -> Target:
-        """What legalization may use: everything that is spelled, and nothing else."""
+        """Return the target of legalization: exactly what is spelled."""
         return Target(
             name=self.name,
             ops=frozenset(self.ops),
@@ -146,9 +145,9 @@ class CDialect:
         )
 
     def digest(self) -> str:
-        """A text that is the same in every process and another for every other table.
+        """Return a digest of the table, which is the same in every process.
 
-        Source is part of what is compiled, and `target` holds none of the spellings that it is printed with.
+        Compiled code depends on the spellings, and `target` does not contain them.
         """
         hasher = blake3(b"vyre dialect")
         for name in self.__slots__:
@@ -160,9 +159,9 @@ class CDialect:
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """A printed unit. `entries` are the names of the kernels in the text, in the order of `Lowered.kernels`.
+    """A printed unit. `entries` has the names of the kernels in the order of `Lowered.kernels`.
 
-    `places` tells for every line which statement it came from (a path such as ``main body[2].then[0]``), "" for none.
+    `places` has the statement of every line (a path such as ``main body[2].then[0]``), or "".
     """
 
     text: str
@@ -170,5 +169,5 @@ class SourceText:
     places: tuple[str, ...]
 
     def place(self, line: int) -> str:
-        """The statement behind a line, counted from 1 as compilers do; "" where there is none."""
+        """Return the statement of a line, counted from 1 as compilers do, or ""."""
         return self.places[line - 1] if 1 <= line <= len(self.places) else ""

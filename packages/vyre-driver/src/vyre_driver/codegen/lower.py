@@ -1,7 +1,7 @@
-"""Lowering: a valid program becomes kernels that a target can spell, pass by pass.
+"""Lowering: the passes that transform a valid program to kernels that a target can spell.
 
-Every pass is IR to IR, so the reference can execute what it gives, and tests compare it with the source bit for bit.
-`PROGRAM_PASSES` come before a program is split at its grid barriers, `KERNEL_PASSES` after that, for each kernel.
+Every pass is IR to IR. So the reference can execute its result, and tests compare the results bit for bit.
+`PROGRAM_PASSES` run before a program is split at its grid barriers, `KERNEL_PASSES` after that, for each kernel.
 """
 
 from __future__ import annotations
@@ -108,11 +108,20 @@ def legalize(
     *,
     watch: Watch[Context] = ignore,
 ) -> Lowered:
-    """`program`, whose `facts` validation gave, as kernels for `target`.
+    """Lower a program to kernels for a target.
 
-    `arrangement` is how its workgroups are to run (None: as loops where the target wants nothing else). `watch` is
-    called after each pass. Raises `UnsupportedFeature` if the target lacks something that nothing else can express,
-    such as f64.
+    Args:
+        program: A valid program.
+        facts: Its facts, from validation.
+        target: The target.
+        arrangement: How workgroups run. By default they are loops, unless the target requests otherwise.
+        watch: A function that is called after each pass.
+
+    Returns:
+        The kernels.
+
+    Raises:
+        UnsupportedFeature: The program needs something, such as f64, that the target lacks and that cannot be composed.
     """
     wanted = arrangement or Arrangement(target.groups is Groups.LOOPS)
 
@@ -134,7 +143,7 @@ def legalize(
 
 
 def run_passes(passes: tuple[Pass[Context], ...], program: Program, context: Context, watch: Watch[Context]) -> Program:
-    """`program` after all passes in order."""
+    """Return `program` after all passes in order."""
     for stage in passes:
         program = stage.apply(program, context)
         watch(stage, program)
@@ -142,12 +151,12 @@ def run_passes(passes: tuple[Pass[Context], ...], program: Program, context: Con
 
 
 def passes_of(target: Target) -> tuple[Pass[Context], ...]:
-    """All passes that lower for a target, in order."""
+    """Return all passes that lower for a target, in order."""
     return (*replaced(PROGRAM_PASSES, target.replacements), *kernel_passes(target))
 
 
 def kernel_passes(target: Target) -> tuple[Pass[Context], ...]:
-    """The passes that lower each kernel for a target, its own last."""
+    """Return the passes that lower each kernel for a target; passes of the target are last."""
     return (*replaced(KERNEL_PASSES, target.replacements), *target.passes)
 
 

@@ -1,1 +1,1 @@
-"""What can this device do, and how fast is it?"""
+"""The facts of a device: capabilities, limits and speeds."""

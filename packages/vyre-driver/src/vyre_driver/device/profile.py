@@ -1,7 +1,7 @@
-"""What one device is: identity, capabilities, limits and speeds, found out by one probe.
+"""The facts of one device, from one probe: identity, capabilities, limits and speeds.
 
-A capability is true only when the driver emits the mechanism and the device runs it: emulation leaves it false. A
-number that is unknown is None, never 0, so that no planner mistakes ignorance for a limit.
+A capability is true only if the driver emits the mechanism and the device executes it, not if it is emulated. An
+unknown number is None, never 0, so that it is not mistaken for a limit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _YES = {True: "yes", False: "no"}
 
 
 class DeviceTimingQuality(Enum):
-    """How closely a backend can time a dispatch, from the coarsest to the finest."""
+    """How accurately a backend can time a dispatch, from the coarsest to the finest."""
 
     HOST_ONLY = "host_only"
     HOST_ENQUEUE_WAIT = "host_enqueue_wait"
@@ -30,15 +30,21 @@ class DeviceTimingQuality(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceProfile:
-    """The facts of one device, in the order identity, capabilities, limits, speeds.
+    """The facts of one device: identity, capabilities, limits and speeds, in this order.
 
-    `driver_version` and `compiler` identify the software that turns source into code: compiled pipelines are never
-    shared between different ones. `supports_*` are native abilities. Byte sizes are bytes, `mem_bw_gbps` is 10**9 bytes
-    a second. `workgroups_are_loops`: a worker runs the invocations of a workgroup as loops, whose code is the same for
-    each size. `folds_grids`: a launch with more workgroups on y or z than `max_workgroups` runs if x has room for all
-    of them. `max_resident_invocations` are those that all compute units hold at the same time, fewer of a kernel that
-    needs much. `queues` are the ways to run a launch, none where the backend does not say. The default of every field
-    is what a backend must say that knows nothing. A field of another type than its own is an `InvalidOutput`.
+    The defaults are correct for a backend that knows nothing about its device. A field with a value of a wrong type
+    raises `InvalidOutput`.
+
+    - `driver_version` and `compiler` identify the software that compiles source. Compiled code is never shared between
+      different versions.
+    - `supports_*` are native capabilities.
+    - `workgroups_are_loops`: a worker runs the invocations of a workgroup in loops, whose code does not depend on the
+      workgroup size.
+    - `folds_grids`: a launch may have more workgroups on y or z than `max_workgroups`, if x can hold all workgroups.
+    - `max_resident_invocations` is the number of invocations that all compute units can run at once; it is lower for
+      kernels that need many registers or much memory.
+    - Sizes are in bytes, and `mem_bw_gbps` is in 10**9 bytes per second.
+    - `queues` are the ways to run a launch; empty if the backend does not report them.
     """
 
     backend: str
@@ -128,7 +134,7 @@ class DeviceProfile:
 
     @property
     def identity(self) -> tuple[str, ...]:
-        """What compiled code depends on: backend, device, vendor, driver and compiler."""
+        """The facts on which compiled code depends: backend, device, vendor, driver and compiler."""
         return (self.backend, self.device, self.vendor, self.driver_version, self.compiler)
 
 
@@ -137,7 +143,7 @@ def _is_whole(value: object) -> bool:
 
 
 def is_extent(value: object) -> bool:
-    """Whether `value` is an `Extent`."""
+    """Return whether `value` is an `Extent`."""
     return isinstance(value, tuple) and len(value) == 3 and all(map(_is_whole, value))
 
 

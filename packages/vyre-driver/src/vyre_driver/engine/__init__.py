@@ -1,7 +1,7 @@
-"""The one dispatch path, over a port with six primitives.
+"""The implementation of the backend contract on a device port.
 
-The modules of the stub are imported on first use: a process that finds its code in the cache needs no `lowering`, and
-few need code ahead of time, sequences or traces.
+The modules of the stub are imported on first use. A process that finds its code in the cache does not need `lowering`,
+and few processes need compilation ahead of time, sequences or traces.
 """
 
 import lazy_loader

@@ -1,4 +1,4 @@
-"""The whole backend contract over a device port."""
+"""The backend contract, implemented on a device port."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ if TYPE_CHECKING:
 
 
 class ProfiledBackend(VyreBackend, contract=1, checked=False):
-    """Answers every query from `device_profile`."""
+    """A backend that answers all queries about capabilities from `device_profile`."""
 
     @abstractmethod
     def device_profile(self) -> DeviceProfile:
-        """The facts of the device."""
+        """Return the facts of the device."""
 
     def supports_subgroup_ops(self) -> bool:
         return self.device_profile().supports_subgroup_ops
@@ -79,7 +79,7 @@ class ProfiledBackend(VyreBackend, contract=1, checked=False):
         return self.device_profile().max_workgroup_size
 
     def max_compute_workgroups_per_dimension(self) -> int:
-        """The smallest limit of the three axes; without a limit of the device that of ids, which are u32."""
+        """Return the smallest limit of the three axes; if the device has no limit, that of ids, which are u32."""
         return min(self.device_profile().max_workgroups or (2**32 - 1,))
 
     def max_compute_invocations_per_workgroup(self) -> int:
@@ -93,7 +93,10 @@ class ProfiledBackend(VyreBackend, contract=1, checked=False):
 
 
 class EnginePipeline(CompiledPipeline):
-    """Prepared launches and persistent memory of one program, until `close`, the end of its backend or its last use."""
+    """A compiled program with its prepared launches and persistent memory.
+
+    They are freed by `close`, when the backend is closed, or with the last reference to the pipeline.
+    """
 
     checked = False
 
@@ -121,9 +124,9 @@ class EnginePipeline(CompiledPipeline):
         self._dispatcher.dispatch_borrowed_into(self._program, inputs, pipeline_config(self._config, config), outputs)
 
     def dispatch_batched(self, batch: Sequence[Inputs], config: DispatchConfig | None = None) -> list[Outputs]:
-        """Have the dispatches pending together.
+        """Run the program for each element, with several dispatches in flight.
 
-        The error, also of a trap, is that of the first dispatch that failed. Later dispatches may have run.
+        If dispatches fail or trap, the error is that of the first one. Later dispatches may have run.
         """
         return self._dispatcher.dispatch_batched(self._program, batch, pipeline_config(self._config, config))
 
@@ -160,9 +163,11 @@ class EnginePipeline(CompiledPipeline):
 
 
 class EngineBackend(ProfiledBackend, ResidentBackend, contract=1, checked=False):
-    """A backend from a port. `open_port` is called at the first use that needs a device, and again by `try_recover`.
+    """A backend on a device port.
 
-    Dispatches of several threads run one after the other. Nothing of a dispatch that failed stays on the device.
+    `open_port` is called at the first use that needs a device, and again by `try_recover`. Dispatches of several
+    threads run one after another, with the exceptions of `DevicePort.unlocked_queue` and
+    `DevicePort.leaves_long_launches`. A failed dispatch leaves nothing on the device.
     """
 
     def __init__(
@@ -300,57 +305,57 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1, checked=False)
             return device.emit(facts, compilation_config(device, facts, config), deadline)[1]
 
     def described(self, unit: SourceUnit) -> tuple[str, ...]:
-        """What the device's compiler makes of each kernel of a source. Not part of the contract: for people."""
+        """Return a description of the code of each kernel of a source, for reports. Not part of the contract."""
         with self._session.locked() as device:
             return device.port.describe(unit)
 
     def lowering_target(self, config: DispatchConfig = DEFAULT_CONFIG) -> Target:
-        """The target that programs are lowered for. Not part of the contract: for people."""
+        """Return the target for which programs are lowered, for reports. Not part of the contract."""
         with self._session.locked() as device:
             return device.target_for(config)
 
     def session(self) -> AbstractContextManager[Device]:
-        """Exclusive use of the open device. Not part of the contract: for the engine and its tools."""
+        """Return a context that locks the open device, for the engine and its tools. Not part of the contract."""
         return self._session.locked()
 
     def find_launch(
         self, program: Program, inputs: Sequence[Any], config: DispatchConfig = DEFAULT_CONFIG
     ) -> tuple[Device, CachedLaunch]:
-        """The device, and the launch that a dispatch of these contiguous inputs would run, prepared if it is not yet.
+        """Return the device and the launch that a dispatch of these contiguous inputs would run, prepared if necessary.
 
-        Not part of the contract: for people. Both are valid until the next call of the backend.
+        Both are valid until the next call of the backend. Not part of the contract: for reports.
         """
         with self._session.locked() as device:
             return device, self._dispatcher.launch_cache.find(device, program, inputs, config, None)
 
     def traced(self, trace: Trace) -> EngineBackend:
-        """A fresh backend of the same device, whose phases, transfers and kernels are spans of `trace`.
+        """Return a new backend of the same device whose phases, transfers and kernels are spans of `trace`.
 
-        This one is left as it is; handles to resident memory belong to one of the two.
+        This backend is not changed. A handle to resident memory belongs to one of the two backends.
         """
         counters = engine.traced.TracedCounters(trace)
         opening = engine.traced.TracedOpening(self._open_port, trace, counters)
         return EngineBackend(self._id, opening, version=self._version, counters=counters)
 
     def spellings(self) -> tuple[TunedVariant, ...]:
-        """The spellings of ops on the device, and their alternatives. Not part of the contract: for people."""
+        """Return the spellings of ops on the device and their alternatives, for reports. Not part of the contract."""
         with self._session.locked() as device:
             found: tuple[TunedVariant, ...] = device.port.spellings()
             return found
 
     def measure_spellings(self) -> tuple[TunedVariant, ...]:
-        """Prove and time every spelling: seconds. Backends that are acquired later print the fastest exact ones.
+        """Test and time every spelling, which takes seconds. Backends that are opened later use the fastest exact ones.
 
-        Not part of the contract: for people.
+        Not part of the contract: for reports.
         """
         with self._session.locked() as device:
             found: tuple[TunedVariant, ...] = device.port.measure_spellings()
             return found
 
     def natives(self, ulp_budget: int = 0) -> dict[str, tuple[Measured | None, NativeVerdict]]:
-        """The device's own elementary functions of f32 by op: their measured errors, and whether a budget allows them.
+        """Return the native elementary functions of f32 by op: their measured errors, and whether a budget allows them.
 
-        Not part of the contract: for people.
+        Not part of the contract: for reports.
         """
         with self._session.locked() as device:
             natives = device.natives
@@ -361,10 +366,10 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1, checked=False)
     def measure_native(
         self, op: str, *, stride: int = 1, progress: Callable[[float], None] = lambda done: None
     ) -> Measured:
-        """Measure the device's own function of f32 against the exact one; later compilations use it within budgets.
+        """Measure the error of a native function of f32. Later compilations use it if a budget allows the error.
 
-        All 2**32 arguments take up to a minute. With a `stride` above 1 some are left out, and no budget allows the
-        function. Not part of the contract: for people.
+        All 2**32 arguments take up to a minute. With a `stride` above 1, arguments are skipped, and no budget allows
+        the function. Not part of the contract.
         """
         with self._session.locked() as device:
             if (op, f32) not in device.natives.spelled:
@@ -395,10 +400,10 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1, checked=False)
         self.device_profile()
 
     def flush(self) -> None:
-        """Wait until all work in flight has ended, that of dropped handles and of timeouts too. Interrupts get through.
+        """Wait until all work in flight has ended, including that of dropped handles and of dispatches with a timeout.
 
-        It opens no device, and keeps the device from other threads for a short time only, again and again. What fails
-        on the device is raised by the wait for the dispatch that failed, not here.
+        It opens no device, does not block interrupts, and locks the device only for short intervals. A failure is
+        raised by the wait for the dispatch that failed, not here.
         """
         while self._session.device is not None:
             with self._session.locked() as device:
@@ -407,10 +412,10 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1, checked=False)
             time.sleep(PAUSE)
 
     def shutdown(self) -> None:
-        """Free everything and close the device. Calling it again does nothing.
+        """Close the device and free its memory. A second call does nothing.
 
-        It takes a few seconds at most. Waits of other threads end with `StaleHandle`. Work that does not end goes on,
-        and keeps the memory that it uses until then.
+        It takes a few seconds at most. Waits in other threads raise `StaleHandle`. Work that does not end continues,
+        and keeps its memory until it ends.
         """
         self._session.shut_down()
         shadows, self._shadows = self._shadows, {}
@@ -422,17 +427,14 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1, checked=False)
         return self._session.lost is not None
 
     def try_recover(self) -> None:
-        """Close what is left of the device, as `shutdown` does, and open it again.
-
-        Pipelines of the old device are stale.
-        """
+        """Close the device, as `shutdown` does, and open it again. Earlier pipelines are stale afterwards."""
         self._session.reopen()
         self.prepare()
 
     # ── launches that were measured; not part of the contract: for `tune` ────────────────────────────────────────────
 
     def pipeline_for_trial(self, program: Program, config: DispatchConfig, choice: LaunchChoice) -> CompiledPipeline:
-        """A pipeline whose launches take `choice`, whatever was found before."""
+        """Return a pipeline whose launches use `choice`, independent of earlier measurements."""
         validated(program)
         with self._session.locked() as device:
             dispatcher = self._new_dispatcher(device, persistent={})
@@ -440,23 +442,23 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1, checked=False)
         return EnginePipeline(self._id, program, config, PipelineCacheKey(program.fingerprint()), dispatcher)
 
     def queue_of_trial(self, pipeline: CompiledPipeline) -> int:
-        """The position of the queue that the launches of a pipeline for trials take by now, 0 before the first."""
+        """Return the position of the queue that the launches of a trial pipeline use now; 0 before the first."""
         assert isinstance(pipeline, EnginePipeline)
         return pipeline.queue
 
     def launch_choice(
         self, program: Program, byte_lengths: Sequence[int], config: DispatchConfig = DEFAULT_CONFIG
     ) -> LaunchChoice | None:
-        """The choice that launches of this size take, None for none."""
+        """Return the choice that launches of this size use, or None."""
         with self._session.locked() as device:
             return device.choices.get(program, byte_lengths, config)
 
     def take_choice(
         self, program: Program, bucket: int, choice: LaunchChoice, cost_ns: int = 0, *, drops_prepared: bool = True
     ) -> None:
-        """Launch a program by `choice` from now on, and in later processes.
+        """Use `choice` for later launches of a program, also in later processes.
 
-        Launches that are prepared are dropped, unless the caller says that they may stay.
+        Prepared launches are dropped if `drops_prepared` is true.
         """
         with self._session.locked() as device:
             device.choices.put(program, bucket, choice, cost_ns)
@@ -464,14 +466,14 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1, checked=False)
                 cache.reclaim(device)
 
     def opened_again(self) -> EngineBackend:
-        """A backend of the same device that shares nothing with this one but the store; the caller shuts it down."""
+        """Return a backend of the same device that shares only the store with this one. The caller shuts it down."""
         return EngineBackend(self._id, self._open_port, version=self._version)
 
     def compile_beside(self, program: Program, config: DispatchConfig) -> None:
-        """Compile a program on a second opening of the device, and load its code here.
+        """Compile a program on a second instance of the device, and load its code here.
 
-        Dispatches go on meanwhile, and wait for the loading at most. Nothing is done where the runtime does not give
-        its code away.
+        Dispatches continue meanwhile, and wait only for the loading. If the runtime cannot export code, nothing is
+        done.
         """
         again = self.opened_again()
         try:

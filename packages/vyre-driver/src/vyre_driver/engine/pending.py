@@ -1,14 +1,14 @@
-"""Work that a device has not ended: its deadline, and everything that it uses.
+"""Work in flight on devices: deadlines, and the ownership of everything that the work uses.
 
-A kernel may run longer than the dispatch that launched it (after a timeout or an interrupt), than its pipeline, its
-backend, and the interpreter. What it uses must live until it ends, so it is owned by the work and by nothing else: each
-port keeps a `Ledger` of its work in flight, and while there is any, the ledger is referenced from here. What has ended
-is released by the next call of any backend of the process.
+A kernel may outlive the dispatch that launched it (after a timeout or an interrupt), its pipeline, its backend, and the
+interpreter. Everything that it uses must live until it ends, so the work owns it. Each port keeps a `Ledger` of its
+work in flight, and this module refers to the ledger while there is any. The next call of any backend of the process
+releases what work that has ended used.
 
-At the end of the interpreter, work in flight is waited for, `EXIT` seconds at most. What still runs then keeps its
-memory until the process has ended: it is referenced from the frame of a thread, and frames of daemon threads are never
-cleared. The same holds in a forked process for what belongs to its parent. Some runtimes wait for their threads when
-the process ends, so the exit handlers of libraries do not run then.
+At the end of the interpreter, work in flight is awaited for at most `EXIT` seconds. Work that still runs then keeps its
+memory until the process has ended: the frame of a daemon thread refers to it, and such frames are never cleared. In a
+forked process, the same applies to work of the parent. Some runtimes wait for their threads when the process ends, so
+the exit handlers of libraries do not run in this case.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ or that the device is to be closed) is looked at after it."""
 
 
 class Deadline:
-    """When a dispatch that begins now must have ended. Without a timeout every question is answered at once."""
+    """The time at which a dispatch must have ended, if it has a timeout."""
 
     __slots__ = ("_backend", "_end", "_label", "_seconds")
 
@@ -47,29 +47,29 @@ class Deadline:
 
     @classmethod
     def of(cls, config: DispatchConfig, backend: str) -> Deadline | None:
-        """The timeout of a dispatch that begins now."""
+        """Return the deadline of a dispatch that begins now."""
         return None if config.timeout is None else cls(config.timeout, backend, config.label)
 
     def remaining(self) -> float | None:
-        """Seconds that are left, at least 0; None without a timeout."""
+        """Return the remaining seconds, at least 0; None without a timeout."""
         return None if self._end is None else max(0.0, self._end - time.monotonic())
 
     def check(self, stage: str) -> None:
-        """Raise `DispatchTimeout` if the time is over after `stage`."""
+        """Raise `DispatchTimeout` if the deadline has passed after `stage`."""
         if self._end is not None and time.monotonic() >= self._end:
             raise self.passed(stage)
 
     def passed(self, stage: str) -> DispatchTimeout:
-        """The error that says in which stage the time ran out."""
+        """Return the error, which names the stage in which the deadline passed."""
         assert self._seconds is not None
         return DispatchTimeout(self._seconds, stage, backend=self._backend, where=self._label or "")
 
 
 class WaitLimit:
-    """How long the calls of a port may wait.
+    """The limit of waits in the calls of a port.
 
-    `deadline` is that of the dispatch which the thread is in, None without one. `stopped` is the error that ends every
-    wait, because another thread closes the device. A port asks before each part of a wait.
+    `deadline` is that of the dispatch in the current thread, or None. `stopped` is an error that ends every wait,
+    because another thread closes the device. A port checks both before each part of a wait.
     """
 
     __slots__ = ("_of_thread", "stopped")
@@ -80,7 +80,7 @@ class WaitLimit:
 
     @property
     def deadline(self) -> Deadline | None:
-        """That of the calling thread."""
+        """The deadline of the calling thread."""
         return getattr(self._of_thread, "deadline", None)
 
     @deadline.setter
@@ -88,7 +88,7 @@ class WaitLimit:
         self._of_thread.deadline = deadline
 
     def seconds(self, longest: float, stage: str = "the kernels") -> float:
-        """How many seconds to wait now for `stage`, at most `longest`; raises when nothing is left to wait for."""
+        """Return the seconds for which to wait for `stage`, at most `longest`; raise the error if the wait must end."""
         if self.stopped is not None:
             raise self.stopped
         deadline = self.deadline
@@ -107,11 +107,11 @@ EXIT_PAUSE = 1e-3
 
 
 class Ledger(ABC):
-    """The work of one port that has not ended, with strong references to all that it uses; but not to the port."""
+    """The work of one port in flight, with strong references to everything that it uses, except the port."""
 
     @abstractmethod
     def sweep(self) -> bool:
-        """Release what has ended. Whether there is work left. Called from any thread, at any time; never raises."""
+        """Release work that has ended, and return whether work is left. Called from any thread; never raises."""
 
 
 _unfinished: set[Ledger] = set()
@@ -121,14 +121,14 @@ _keeper: threading.Thread | None = None
 
 
 def register(ledger: Ledger) -> None:
-    """Keep a ledger alive until a `sweep` finds nothing in it. To be called whenever work is added to it."""
+    """Keep a ledger alive until a `sweep` finds it empty. It must be called whenever work is added to the ledger."""
     _unfinished.add(ledger)
     if _keeper is None:
         _start_keeper()
 
 
 def sweep() -> None:
-    """Release what has ended, of every port of the process."""
+    """Release the work that has ended of every port of the process."""
     for ledger in tuple(_unfinished):
         if not ledger.sweep():
             _unfinished.discard(ledger)
@@ -137,7 +137,7 @@ def sweep() -> None:
 
 
 def keep(thing: object) -> None:
-    """Never release this, not even at the end of the interpreter."""
+    """Keep an object alive until the process ends, even after the end of the interpreter."""
     _abandoned.append(thing)
     if _keeper is None:
         _start_keeper()

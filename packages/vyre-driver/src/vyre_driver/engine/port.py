@@ -1,36 +1,35 @@
-"""The six primitives of a device, from which the engine makes the whole backend contract.
+"""The primitives of a device, on which the engine implements the whole backend contract.
 
-A driver implements `DevicePort` over its runtime and gets planning, legalization, caches, traps, grid barriers,
-repeats, budgets, timing and counters from `EngineBackend`. The six: probe, compile (with emit before it), memory,
-launch, wait, and the queue that they share.
+A driver implements `DevicePort` over its runtime. `EngineBackend` adds planning, legalization, caches, traps, grid
+barriers, repetitions, budgets, timing and counters. The primitives are: probe, compile (after emit), memory, launch,
+wait, and the queue that they share.
 
-**The queue.** Work is in order: each fill, copy and launch takes effect after all calls before it, and sees their
-effects, across kernels too. A port may do it with a real in-order queue, with events, or at once; what does not touch
-the same memory may run side by side. A port that has several ways to run a launch names them as `DeviceProfile.queues`;
-a module is compiled for one of them, by position, and its launches go there. The order holds across them.
+**Order.** Each fill, copy and launch takes effect after all earlier calls, and sees their effects, across kernels too.
+A port may use an in-order queue, use events, or execute each call at once. Work that does not use the same memory may
+run concurrently. A port with several ways to run a launch lists them as `DeviceProfile.queues`. A module is compiled
+for one queue, by position, in which its launches run. The order holds across queues.
 
-**Who waits.** `fill` and `launch` may return before anything has happened. `copy_in` returns when the host bytes may
-be changed or freed (a port copies them or waits). `copy_out` returns when the bytes are in the host memory, hence after
-all work enqueued before. `free` may be called while work that uses the memory is in flight, and the port must then keep
-the memory alive until that work has ended. Nothing else waits.
+**Blocking.** `fill` and `launch` may return before they take effect. `copy_in` returns when the host bytes may be
+changed or freed. `copy_out` returns when the bytes are in host memory, and so after all earlier work. `free` may be
+called while work that uses the memory is in flight; the port must keep the memory alive until that work has ended.
 
-**Lifetimes.** What work in flight uses (memory, host bytes in place, wrapped arrays, code, queues) lives until the work
-has ended, also if the port itself is dropped, the interpreter ends, or the process is forked: a port keeps it in a
-`Ledger` (see `pending`). A wait that ends early, by a timeout or an interrupt, leaves the work in flight.
+**Lifetimes.** Everything that work in flight uses (memory, host bytes in place, wrapped arrays, code, queues) lives
+until the work has ended, even if the port is dropped, the interpreter ends, or the process is forked: a port keeps it
+in a `Ledger` (see `pending`). If a wait ends early, by a timeout or an interrupt, the work stays in flight.
 
-**Waits.** Every call that may wait for the device asks `wait_limit` before each part of the wait, of at most
-`LONGEST_WAIT` seconds, and lets interrupts of the host through. Only work that is known to be short may block the host
-for longer.
+**Waits.** Each call that may wait for the device checks `wait_limit` before each part of the wait, which takes at most
+`LONGEST_WAIT` seconds, and does not block interrupts of the host. Only work that is known to be short may block the
+host for longer.
 
-**Sizes.** The engine never asks for nothing: every size is at least 1 byte. A buffer of zero elements is backed by an
-allocation of one byte, bound like any other, and never copied.
+**Sizes.** Every size is at least 1 byte. A buffer of zero elements is backed by an allocation of one byte, which is
+bound like any other, and never copied.
 
-**Threads.** Calls come from any thread, never two at a time. `probe` and `target` are called once, and again
-after `show` or `show_everything` has returned False.
+**Threads.** Calls come from any thread, but never two at a time. `probe` and `target` are called once, and again after
+`show` or `show_everything` has returned False.
 
 **Errors.** A port raises the classes of `vyre_driver.errors` (`DeviceOutOfMemory`, `KernelCompileFailed`,
-`DispatchFailed`, `DeviceLost`, `UnsupportedFeature`) with the runtime's own words in them, and owns no cleanup of the
-engine's: after an error the engine frees what it allocated, so `free` must work then, and must not raise.
+`DispatchFailed`, `DeviceLost`, `UnsupportedFeature`), with the message of the runtime. After an error, the engine frees
+what it has allocated. So `free` must work after errors, and must not raise.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ if TYPE_CHECKING:
     from vyre_driver.tune.candidate import TunedVariant
 
 CLOSING = 1.0
-"""Seconds that closing a port waits for work in flight."""
+"""The seconds for which closing a port waits for work in flight."""
 
 ModuleT = TypeVar("ModuleT")
 MemoryT = TypeVar("MemoryT")
@@ -63,9 +62,10 @@ EventT = TypeVar("EventT")
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Allocation:
-    """Device memory that the engine holds: `memory` is the port's handle. If it `is_borrowed`, its owner frees it.
+    """Device memory that the engine holds. `memory` is the handle of the port.
 
-    Memory whose allocation nothing refers to any more is freed by the next `Device.sweep`.
+    If it `is_borrowed`, its owner frees it. Otherwise the next `Device.sweep` frees it after the last reference to the
+    allocation is gone.
     """
 
     memory: Any
@@ -76,11 +76,16 @@ class Allocation:
 
 @dataclass(frozen=True)
 class SourceUnit:
-    """Emitted source, ready for the target's compiler: one text with all kernels of a `Lowered`.
+    """Source for the target's compiler, with all kernels of a `Lowered`.
 
-    `kernels` are the names of the entry points in the text, in the order of `Lowered.kernels`. `language` names the
-    dialect for tools that show the text, in which a line that begins with `comment` is one. `options` are the
-    compiler's flags. A port may subclass it to carry more to `compile`, such as the statement behind each line.
+    Attributes:
+        text: The source.
+        kernels: The names of the entry points, in the order of `Lowered.kernels`.
+        language: The name of the language, for tools that show the source.
+        options: The flags for the compiler.
+        comment: The beginning of a comment line in the language.
+
+    A port may subclass it to pass more to `compile`, such as the statement of each line.
     """
 
     text: str
@@ -91,135 +96,145 @@ class SourceUnit:
 
 
 class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
-    """One device. `ModuleT`, `MemoryT` and `EventT` are the port's own handles; the engine only passes them back."""
+    """A device. `ModuleT`, `MemoryT` and `EventT` are handles of the port, which the engine does not interpret."""
 
     emitter_version: ClassVar[str]
-    """Change it whenever `emit` would print something else for an equal input."""
+    """The version of the emitter. It must change whenever `emit` prints something else for an equal input."""
 
     shares_host_memory: bool = False
-    """Whether `in_place` works: the device computes in host memory, wherever it lies."""
+    """Whether the device can use any host memory, so that `in_place` works."""
 
     works_after_fork: bool = False
-    """Whether a forked process may open a device of its own, although its parent has one open. The engine calls nothing
-    of the parent's port there."""
+    """Whether a forked process may open its own device while its parent has one open. The engine does not call the port
+    of the parent there."""
 
     is_traced: bool = False
-    """Whether launches are watched: what they take is then nothing to learn from."""
+    """Whether a trace is recorded, so that the times of launches are not representative."""
 
     keeps_failures: bool = False
-    """Whether every wait raises what any launch before has failed with, until the port is closed.
+    """Whether every wait raises the failure of an earlier launch, until the port is closed.
 
-    Then a failure is not lost if nothing waits for its launch, and the engine waits for no launch over resident memory
-    that it reads nothing after.
+    If so, a failure is not lost if nothing waits for the launch, and the engine does not wait for launches over
+    resident memory if it reads nothing afterwards.
     """
 
     unlocked_queue: int | None = None
-    """The position of a queue of one worker, the calling thread. Threads may call runners of its launches at the same
-    time, and while others use the port, if the launches cannot fail and each has memory of its own."""
+    """The position of a queue whose only worker is the calling thread. Threads may call runners of its launches
+    concurrently, also while other threads use the port, if the launches cannot fail and do not share memory."""
 
     leaves_long_launches: float = math.inf
-    """Seconds: the same is true, of any queue, for runners of launches that are not known to end within this time."""
+    """A time in seconds. Runners of launches that are not known to end within it may be called concurrently in the same
+    way, in every queue."""
 
     moves_code: bool = False
-    """Whether `for_queue` works: one compilation serves all queues."""
+    """Whether one compilation serves all queues, so that `for_queue` works."""
 
     records: bool = False
-    """Whether `record` works: a row of launches and fills is enqueued at one call, for less than one by one."""
+    """Whether one call can enqueue a recorded sequence of launches and fills, so that `record` works."""
 
     @property
     def package(self) -> str:
-        """The package that `emit` comes from: its sources are a part of what compiled code depends on."""
+        """The package of `emit`. Compiled code depends on its sources."""
         return type(self).__module__.partition(".")[0]
 
     @cached_property
     def wait_limit(self) -> WaitLimit:
-        """How long calls may wait now. The engine sets its `deadline`, and any thread its `stopped`."""
+        """The limit of waits, whose `deadline` the engine sets; any thread may set `stopped`."""
         return WaitLimit()
 
-    # ── what the device is ───────────────────────────────────────────────────────────────────────────────────────────
+    # ── facts ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     @abstractmethod
     def probe(self) -> DeviceProfile:
-        """The device's facts. Opens the device; raises `BackendUnavailable` with the reason when there is none."""
+        """Open the device, and return its facts.
+
+        Raises:
+            BackendUnavailable: There is no device; the error states the reason.
+        """
 
     @abstractmethod
     def target(self) -> Target:
-        """What the emitter can spell for this device: legalization leaves nothing else."""
+        """Return what the emitter can spell for this device; legalized programs contain nothing else."""
 
     def show(self, lowered: Lowered) -> bool:
-        """Have the device prove that it computes what `lowered` uses, as far as it has not proven it yet.
+        """Test on the device whether it computes the operations of `lowered` exactly, unless this is known.
 
-        False: it does not compute all of it, and `probe`, `target`, `emitter` and `natives` answer differently now.
-        Called before `emit`. A port that believes nothing unproven from the start has nothing to do here.
+        It is called before `emit`. A port whose target contains only proven operations need not override it.
+
+        Returns:
+            False if an operation is not exact. Then `probe`, `target`, `emitter` and `natives` return other values.
         """
         return True
 
     def show_everything(self) -> bool:
-        """The same for everything that the port spells, before callers learn of capabilities."""
+        """Test all operations that the port can spell, as `show`. It is called before capabilities are reported."""
         return True
 
     # ── compile ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def emitter(self) -> str:
-        """What `emit` and the compiler depend on besides the target: by default the version alone.
+        """Return what `emit` and the compiler depend on beside the target, as a part of every pipeline key.
 
-        A port whose intrinsics or flags differ from device to device names them too. Part of every pipeline key.
+        By default it is the version of the emitter. A port whose intrinsics or flags differ between devices adds them.
         """
         return self.emitter_version
 
     def spellings(self) -> tuple[TunedVariant, ...]:
-        """What was tried for each op on this device, where the port chooses among spellings. For people."""
+        """Return the spellings that were tested for each op on this device, for reports."""
         return ()
 
     def measure_spellings(self) -> tuple[TunedVariant, ...]:
-        """Judge all candidates of each op and time the exact ones. Devices that are opened later print the fastest.
+        """Test all spellings of each op and time the exact ones. Devices that are opened later use the fastest.
 
-        Takes seconds, so nothing but a user's request asks for it.
+        It takes seconds, so it is called only at a user's request.
         """
         return ()
 
     def natives(self) -> Mapping[tuple[str, DType], str]:
-        """The device's own elementary functions of one operand, by op of a dialect and operand type, with their texts.
+        """Return the source of native elementary functions of one operand, by op of a dialect and operand type.
 
-        Their error is unknown: the engine takes one only where a budget allows what was measured on this
-        device. `emit` prints the calls that are left in a program.
+        Their error is unknown. The engine uses one only if an error budget allows the error that was measured on this
+        device. `emit` prints the calls that remain in a program.
         """
         return {}
 
     @abstractmethod
     def emit(self, lowered: Lowered) -> SourceUnit:
-        """Print the kernels of `lowered`. Pure: no device, and equal inputs give equal units."""
+        """Print the kernels of `lowered`. The result depends only on the input, and no device is used."""
 
     @abstractmethod
     def compile(self, unit: SourceUnit, queue: int = 0) -> ModuleT:
-        """Code for a queue of the device.
+        """Compile source for a queue of the device.
 
-        Raises `KernelCompileFailed` with the compiler's log, the source and the line that the log names.
+        Raises:
+            KernelCompileFailed: The compiler refused it. The error has the log, the source, and the line in the log.
         """
 
     def for_queue(self, module: ModuleT, queue: int) -> ModuleT:
-        """The code of a module for launches in a queue, which may be its own. Asked only where `moves_code` says so."""
+        """Return the code of a module for another queue, or for its own. It is called only if `moves_code` is true."""
         raise UnsupportedFeature("moving code to another queue", backend=type(self).__name__)
 
     def describe(self, unit: SourceUnit) -> tuple[str, ...]:
-        """What the compiler makes of each kernel, such as the width of its vectors, a line for each. For people.
+        """Return a line for each kernel that describes its code, such as the width of its vectors, for reports.
 
-        It may compile the unit again. Empty where the runtime does not tell.
+        It may compile the unit again. It is empty if the runtime gives no such information.
         """
         return ()
 
     def binary(self, module: ModuleT) -> bytes | None:
-        """The bytes from which `load` makes this module in a later process; None if the runtime has no such bytes.
+        """Return the bytes from which `load` makes this module in a later process; None if the runtime has none.
 
-        Asked once, after the module's kernels have run: some runtimes compile a part of the code then.
+        It is called once, after the kernels of the module have run, because some runtimes compile code at that time.
         """
         return None
 
     def load(self, binary: bytes, queue: int = 0) -> ModuleT:
-        """The module that `binary` was taken from, for the same queue of the same device with the same compiler.
+        """Return the module from which `binary` was taken, for the same queue, device and compiler.
 
-        The engine has compared all of that, and every byte. `KernelCompileFailed` if the runtime refuses it all the
-        same: then the program is compiled.
+        The engine has compared these, and the digest of the bytes.
+
+        Raises:
+            KernelCompileFailed: The runtime refuses the bytes. Then the program is compiled.
         """
         raise UnsupportedFeature("loading of compiled code", backend=type(self).__name__)
 
@@ -227,52 +242,69 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
 
     @abstractmethod
     def allocate(self, size: int) -> MemoryT:
-        """`size` >= 1 bytes with unspecified contents, aligned for every type.
+        """Allocate `size` >= 1 bytes with unspecified contents, aligned for every type.
 
-        `DeviceOutOfMemory` if there are none; the engine translates a `MemoryError` of Python.
+        Raises:
+            DeviceOutOfMemory: There is not enough memory. The engine translates Python's `MemoryError` to it.
         """
 
     @abstractmethod
     def fill(self, memory: MemoryT, byte: int, size: int) -> None:
-        """Enqueue: set the first `size` >= 1 bytes to `byte` (0 … 255). `memory` may be larger."""
+        """Enqueue a fill of the first `size` >= 1 bytes with `byte` (0 … 255). `memory` may be larger."""
 
     @abstractmethod
     def copy_in(self, memory: MemoryT, data: memoryview, offset: int = 0) -> None:
-        """Copy `data` (contiguous, format "B", at least 1 byte) to byte `offset`. The host bytes are free at return."""
+        """Copy `data` (contiguous, format "B", at least 1 byte) to `memory`, from byte `offset` on.
+
+        After the call, the host bytes may be changed or freed.
+        """
 
     @abstractmethod
     def copy_out(self, memory: MemoryT, into: memoryview, offset: int = 0) -> None:
-        """Fill `into` (contiguous, writable, format "B", at least 1 byte) from byte `offset`; done at return."""
+        """Copy bytes of `memory` from byte `offset` on to `into` (contiguous, writable, format "B", at least 1 byte).
+
+        The copy has ended when the call returns.
+        """
 
     def in_place(self, data: memoryview) -> Any | None:
-        """Host bytes as an argument of launches, which read and write them where they are, without a copy.
+        """Return an argument of launches that refers to host bytes, which launches use without a copy.
 
-        `data` is contiguous, of any format, with at least 1 byte, and may be read-only: then no launch writes to it.
-        The argument and the launches that use it keep it alive; nothing is freed. None: it is not aligned as the
-        device needs it; 64 bytes are always enough. Asked only where `shares_host_memory` says so.
+        It is called only if `shares_host_memory` is true.
+
+        Args:
+            data: Contiguous memory of any format, at least 1 byte. If it is read-only, no launch writes to it. The
+                argument and the launches that use it keep it alive.
+
+        Returns:
+            The argument; None if the memory is not aligned as the device needs it. An alignment of 64 bytes suffices.
         """
         raise UnsupportedFeature("computing in host memory", backend=type(self).__name__)
 
     def wrap(self, foreign: object) -> MemoryT | None:
-        """The memory of another library's array on this device, without a copy; None where it cannot be.
+        """Return the memory of another library's array, without a copy.
 
-        `foreign` states its size as `nbytes`. It can be wrapped if its bytes are contiguous, writable, and where the
-        device's kernels reach them, as said by whatever protocol the port knows (DLPack, an array interface). The
-        memory keeps `foreign` alive. It is used like allocated memory, but never freed.
+        Args:
+            foreign: An array with the attribute `nbytes`. It can be wrapped if it is contiguous, writable, and
+                accessible to kernels of the device, according to a protocol that the port knows (DLPack, an array
+                interface).
+
+        Returns:
+            The memory, which keeps `foreign` alive, and is used like allocated memory but never freed; None if the
+            array cannot be wrapped.
         """
         return None
 
     def export(self, memory: MemoryT, size: int) -> object:
-        """The first `size` bytes as a writable array of bytes, without a copy, after all work that uses them.
+        """Return the first `size` bytes as a writable array, without a copy, after all work that uses them has ended.
 
-        It is an array of a library whose users know such memory: of NumPy, where it is the host's. It keeps the bytes
-        alive, also after `free`.
+        It is a NumPy array for host memory, and an array of a library for the device otherwise. It keeps the bytes
+        alive, even after `free`.
         """
         raise UnsupportedFeature("exporting of memory", backend=type(self).__name__)
 
     @abstractmethod
     def free(self, memory: MemoryT) -> None:
-        """Give the memory back, once, after the work that uses it. Never raises."""
+        """Free memory when all work that uses it has ended. It is called once, and never raises."""
 
     # ── launch ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -288,22 +320,32 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
         timed: bool = False,
         longest: float = math.inf,
     ) -> EventT:
-        """Enqueue one kernel over `grid` workgroups (every axis at least 1) of `workgroup_size` invocations.
+        """Enqueue a kernel.
 
-        `kernel` is one of `SourceUnit.kernels`. Where workgroups are arranged as loops one work item runs one of
-        them, which may be several of the program's in a row.
-        `args` are the kernel's bound buffers in argument order (a `MemoryT`, or what `in_place` gave), then one u32 (an
-        int) for each name of `Kernel.lengths`. A repeated dispatch passes the *same objects* again, but for what
-        `in_place` gave, so a port may compare by identity and set only what changed. `timed` asks for an event that
-        `elapsed` can answer; without it an event may be as little as a token for "everything enqueued until now". The
-        launch is known to end within `longest` seconds, whatever the data: a port may block the host that long.
+        Args:
+            module: The code.
+            kernel: One of `SourceUnit.kernels`.
+            grid: The number of workgroups on each axis, at least 1. If workgroups are loops, a work item runs one
+                workgroup, which may be a batch of workgroups of the program.
+            workgroup_size: The number of invocations on each axis.
+            args: The bound buffers of the kernel in argument order (a `MemoryT`, or a result of `in_place`), and then a
+                u32 (an int) for each name of `Kernel.lengths`. A repeated dispatch passes the same objects again,
+                except for results of `in_place`. So a port may compare by identity and set only what has changed.
+            timed: Whether `elapsed` will be called with the event. Otherwise an event may represent all work that was
+                enqueued so far.
+            longest: The launch is known to end within this time in seconds, for all data. A port may block the host for
+                this long.
+
+        Returns:
+            An event, for `wait` and `query`.
         """
 
     def submit(self, event: EventT) -> None:
-        """The launch of `event`, the last so far, will be waited for, and others are enqueued before.
+        """Announce a wait for the last launch so far, before which others may be enqueued.
 
-        A dispatch ends with it, or it is one of very many. A port may let the device begin, and note where the launch
-        ends: then a wait for it is not one for all that comes behind. Here it means nothing.
+        It is called at the end of a dispatch, and from time to time in a long sequence. A port may start the device and
+        mark the position in its queue, so that a wait for the launch does not include later work. By default it does
+        nothing.
         """
 
     def runner(
@@ -318,10 +360,17 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
         *,
         is_brief: bool = False,
     ) -> Callable[[Sequence[Any]], None]:
-        """What launches a kernel and waits until it has ended, for however long; a port may know a shorter way.
+        """Return a function that launches a kernel and waits without a limit. A port may override it with a faster way.
 
-        It is called with the arguments at `places`, which come with each call; the others are those in `args`. A launch
-        that `is_brief` takes a few microseconds: a port may keep the interpreter's lock meanwhile.
+        Args:
+            module: As for `launch`.
+            kernel: As for `launch`.
+            grid: As for `launch`.
+            workgroup_size: As for `launch`.
+            args: As for `launch`.
+            places: The positions in `args` of the arguments that change. The function takes them as a sequence.
+            longest: As for `launch`.
+            is_brief: Whether the launch takes a few microseconds, so that a port may hold the interpreter's lock.
         """
 
         def run(values: Sequence[Any]) -> None:
@@ -340,71 +389,76 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
         return run
 
     def cancel(self, event: EventT) -> None:
-        """The dispatch that ends with the launch of `event` has failed, and what it writes is not read.
+        """Report that the dispatch which ends with the launch of `event` has failed, so that nothing reads its results.
 
-        A port may end the launch early; whatever it uses lives until it has ended. It may have ended. Never raises.
+        A port may end the launch early. Everything that it uses lives until it has ended. It may have ended already.
+        Never raises.
         """
 
     def side_by_side(self, module: ModuleT, kernel: str, workgroup_size: Extent) -> int:
-        """How many workgroups of a kernel run at the same time for certain, so that they can wait for each other.
+        """Return the number of workgroups of a kernel that are resident at once, so that they can wait for each other.
 
-        Larger grids are not launched of a kernel with grid barriers. Asked only where the target has some.
+        A kernel with grid barriers is not launched over larger grids. It is called only if the target has grid
+        barriers.
         """
         raise UnsupportedFeature("grid barriers inside of kernels", backend=type(self).__name__)
 
     def record(self, enqueue: Callable[[], None]) -> Any:
-        """A recording of the launches and fills that `enqueue` makes; none of them runs now.
+        """Record the launches and fills that `enqueue` makes, without running them.
 
-        `enqueue` calls `launch` (not `timed`) and `fill` alone; the events it gets are never asked. If it raises,
-        nothing is recorded. Asked only where `records` says so.
+        `enqueue` calls only `launch` (not `timed`) and `fill`, and its events are not used. If it raises, nothing is
+        recorded. It is called only if `records` is true.
         """
         raise UnsupportedFeature("recording of launches", backend=type(self).__name__)
 
     def replay(self, recording: Any) -> EventT:
-        """Enqueue everything that was recorded, in order, as if it were called again: the event of the last launch.
+        """Enqueue all recorded work in order, and return the event of the last launch.
 
-        The modules, memory and arguments of a recording are alive until it is forgotten.
+        The caller keeps the modules, memory and arguments of a recording alive until it is forgotten.
         """
         raise UnsupportedFeature("recording of launches", backend=type(self).__name__)
 
     def forget(self, recording: Any) -> None:
-        """Give a recording back, once; a replay of it may be in flight. Never raises."""
+        """Release a recording. It is called once; a replay may still be in flight. Never raises."""
 
     # ── wait ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     @abstractmethod
     def wait(self, event: EventT, timeout: float | None = None) -> bool:
-        """Wait until the launch has ended, at most `timeout` seconds (None: however long). Whether it has.
+        """Wait until a launch has ended, for at most `timeout` seconds (None: without a limit).
 
-        A launch that failed raises here (or in the next `copy_out`). An interrupt of the host must get through, and
-        `wait_limit` is asked before each part of the wait.
+        The failure of a launch is raised here, or by the next `copy_out`. Interrupts of the host are not blocked, and
+        `wait_limit` is checked before each part of the wait.
+
+        Returns:
+            Whether the launch has ended.
         """
 
     @abstractmethod
     def finish(self, timeout: float | None = None) -> bool:
-        """Wait in the same way until everything that was enqueued has ended. Whether it has; never what failed."""
+        """Wait in the same way for all work, and return whether it has ended. Failures of launches are not raised."""
 
     @abstractmethod
     def query(self, event: EventT) -> bool:
-        """Whether the launch has ended, without waiting."""
+        """Return whether a launch has ended, without waiting."""
 
     @abstractmethod
     def elapsed(self, event: EventT) -> int | None:
-        """Nanoseconds that the kernel alone ran on the device, or None. The launch was `timed` and has ended."""
+        """Return the nanoseconds of the kernel on the device; None if unknown. The launch was `timed` and has ended."""
 
     def times(self, event: EventT) -> tuple[int, int] | None:
-        """When that kernel began and ended, in nanoseconds of a clock of the device; None if no such clock is known."""
+        """Return the start and end of that kernel in nanoseconds of a device clock; None if there is no such clock."""
         return None
 
     # ── end ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     @abstractmethod
     def close(self) -> None:
-        """Give everything back. Nothing else is called after it. May be called twice. Never raises.
+        """Close the device, after which no other method is called. It may be called twice, and never raises.
 
-        It waits for the work in flight, `CLOSING` seconds at most: what does not end by then keeps what it uses.
+        It waits for work in flight, for at most `CLOSING` seconds. Work that does not end by then keeps what it uses.
         """
 
 
 OpenPort: TypeAlias = Callable[[], DevicePort[Any, Any, Any]]
-"""Opens the device. A function that another process can import lets code be compiled there."""
+"""Opens the device. If another process can import the function, code can be compiled there."""

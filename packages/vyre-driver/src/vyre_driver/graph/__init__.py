@@ -1,7 +1,6 @@
-"""Work as a graph: dispatches, copies and loops recorded as one value, validated before anything runs.
+"""Graphs: dispatches, copies and loops that are recorded as one value, and validated before anything runs.
 
-What computes something of a graph is imported on its first use: a kernel only has to know a range of a graph when it
-gets one.
+Modules that process graphs are imported on first use. Kernels need only the type of a range, to recognize one.
 """
 
 import lazy_loader

@@ -57,7 +57,7 @@ class UploadNode:
 
 @dataclass(frozen=True, slots=True)
 class DownloadNode:
-    """Give the contents that a range has now to the caller, as the output called `output`."""
+    """Return the contents of a range at this point to the caller, as the output called `output`."""
 
     name: str
     output: str
@@ -103,7 +103,7 @@ class RepeatNode:
 class CallNode:
     """Execute a graph over copies of `inputs`, and copy its outputs to `outputs`.
 
-    Executors leave out copies that cannot be observed. A resident buffer of the graph is a range too, used in place.
+    Executors omit copies that cannot be observed. A resident buffer of the graph is a range that is used in place.
     """
 
     name: str
@@ -125,29 +125,29 @@ class Graph(Memo):
     nodes: tuple[Node, ...]
     origin: Origin | None = field(default=None, compare=False)
     input_shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict, compare=False, repr=False)
-    """The shapes of inputs with other than one axis. Like origins, shapes are no part of what a graph means."""
+    """The shapes of inputs that do not have one axis. Like origins, shapes are not part of the meaning of a graph."""
     output_shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict, compare=False, repr=False)
-    """The shapes of outputs with other than one axis."""
+    """The shapes of outputs that do not have one axis."""
 
     def buffer(self, name: str) -> GraphBuffer:
-        """The buffer called `name`; KeyError if there is none."""
+        """Return the buffer called `name`, or raise KeyError."""
         return self.memoised(_by_name)[name]
 
     def of(self, kind: BufferKind) -> tuple[GraphBuffer, ...]:
-        """The buffers of one kind, in recorded order."""
+        """Return the buffers of one kind, in recorded order."""
         return tuple([buffer for buffer in self.buffers if buffer.kind is kind])
 
     @property
     def outputs(self) -> tuple[DownloadNode, ...]:
-        """The nodes that give outputs, also those within loops, in recorded order."""
+        """The nodes that return outputs, including those in loops, in recorded order."""
         return tuple([node for node in walk(self.nodes) if isinstance(node, DownloadNode)])
 
     def byte_len(self, part: BufferRange) -> int:
-        """The size of a range in bytes."""
+        """Return the size of a range in bytes."""
         return part.count * self.buffer(part.buffer).dtype.size
 
     def is_whole(self, part: BufferRange) -> bool:
-        """Whether a range is all of its buffer."""
+        """Return whether a range is the whole of its buffer."""
         return part.start == 0 and part.count == self.buffer(part.buffer).count
 
     def __str__(self) -> str:
@@ -159,19 +159,19 @@ class Graph(Memo):
     # What computes these lies above this module: the package imports it on first use.
 
     def validate(self) -> GraphFacts:
-        """What is known about a valid graph, or `InvalidGraph` with all findings. Computed once."""
+        """Return the facts of the graph, or raise `InvalidGraph` with all findings. Computed once."""
         return self.memoised(graph.validate.validate)
 
     def text(self) -> str:
-        """The graph for people: buffers, nodes with their ranges, and the edges between them."""
+        """Return the graph as text: buffers, nodes with their ranges, and the edges between them."""
         return graph.text.print_graph(self)
 
     def encode(self) -> bytes:
-        """The wire form. Computed once."""
+        """Return the wire form. Computed once."""
         return self.memoised(graph.wire.encode)
 
     def fingerprint(self) -> str:
-        """BLAKE3 of what the graph means, in hexadecimal; names of nodes and programs have no part. Computed once."""
+        """Return the BLAKE3 digest of the meaning of the graph in hexadecimal, without names of nodes and programs."""
         return self.memoised(graph.wire.fingerprint)
 
     def _repr_html_(self) -> str:
@@ -186,7 +186,7 @@ def _by_name(graph: Graph) -> dict[str, GraphBuffer]:
 
 
 def walk(nodes: tuple[Node, ...]) -> Iterator[Node]:
-    """Every node, a loop before its body, in recorded order. Nested graphs are not entered."""
+    """Yield every node in recorded order, a loop before its body. Nested graphs are not entered."""
     for node in nodes:
         yield node
         if isinstance(node, RepeatNode):
@@ -194,5 +194,5 @@ def walk(nodes: tuple[Node, ...]) -> Iterator[Node]:
 
 
 def leaves(nodes: tuple[Node, ...]) -> Iterator[Node]:
-    """Every node but the loops themselves, in recorded order."""
+    """Yield every node except loops, in recorded order."""
     return (node for node in walk(nodes) if not isinstance(node, RepeatNode))

@@ -67,7 +67,7 @@ KINDS = (BufferKind.INPUT, BufferKind.TEMPORARY, BufferKind.RESIDENT)
 
 
 class NodeTag(IntEnum):
-    """What begins the bytes of a node."""
+    """The first byte of a node."""
 
     DISPATCH, UPLOAD, DOWNLOAD, COPY, FILL, REPEAT, CALL = range(1, 8)
 
@@ -79,15 +79,15 @@ T = TypeVar("T")
 
 
 def encode(graph: Graph) -> bytes:
-    """Encode a graph; `Unencodable` for one that no valid graph is like."""
+    """Encode a graph. `Unencodable` is raised for a graph that cannot be valid."""
     return _sealed(_Writer(graph, Program.encode, Graph.encode, names=True).payload())
 
 
 def fingerprint(graph: Graph) -> str:
     """Hash what a graph means, and its interface.
 
-    Names of the graph, of its nodes, temporaries and programs, labels, and the order in which a node names its ranges
-    have no part in it.
+    The digest does not include the names of the graph, its nodes, temporaries and programs, labels, and the order in
+    which a node names its ranges.
     """
     payload = _Writer(
         graph,
@@ -99,7 +99,7 @@ def fingerprint(graph: Graph) -> str:
 
 
 def decode_graph(data: bytes | bytearray | memoryview) -> Graph:
-    """Decode a graph from its wire form; it is not validated."""
+    """Decode a graph from its wire form, without validating it."""
     return _decode(bytes_of(data, "decode_graph", "pass the bytes of `encode` of a graph"), 0)
 
 

@@ -1,7 +1,7 @@
-"""What legalization gives: kernels that a target can spell, and the order in which the host launches them.
+"""The result of legalization: kernels that a target can spell, and the order in which the host launches them.
 
-Every kernel is a Program, so the reference can execute each of them; the schedule is data that the engine and the tests
-walk alike. A program without grid barriers has one kernel and one `KernelLaunch`.
+Every kernel is a Program, so the reference can execute it. The schedule is data for the engine and for tests. A program
+without grid barriers has one kernel and one `KernelLaunch`.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ ITEMS = Arrangement(as_loops=False)
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One launchable piece of a lowered program.
+    """A kernel of a lowered program.
 
-    `program.buffers` are the bound buffers it touches, in argument order (their binding numbers are positions 0, 1, …),
-    then its constant, workgroup and private ones. `lengths` names the buffers whose element count the kernel reads:
-    each is one more u32 argument, in this order, after the buffers. `arrangement` says how its workgroups run.
+    `program.buffers` has the bound buffers that the kernel accesses in argument order (their binding numbers are the
+    positions 0, 1, …), and then its constant, workgroup and private buffers. `lengths` names the buffers whose lengths
+    the kernel reads: each is a u32 argument after the buffers, in this order. `arrangement` states how workgroups run.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class LoweredFunction:
-    """What calls of a rare op are composed of.
+    """The function that calls of a rare op execute.
 
     The last statement of `program`, which touches no memory, is the `let` of the result.
     """
@@ -57,7 +57,7 @@ class LoweredFunction:
 
     @property
     def result(self) -> Local:
-        """The local that the last statement binds."""
+        """The local of the result, which the last statement declares."""
         last = self.program.body[-1]
         assert isinstance(last, Let)
         return Local(last.name, last.value.dtype)
@@ -67,10 +67,10 @@ class LoweredFunction:
 class Lowered:
     """A program as kernels, and the order in which the host launches them.
 
-    `source` is the validated program. `buffers` are all bound buffers of the kernels by name, the source's and those
-    that lowering added (scratch for what lives across a grid barrier, `TRAPS`, `COUNTERS`, `RUNS`). `traps` are the
-    tags of the trap statements in program order. `texts` define the calls that are left for the target's own language,
-    and `functions` those that are left because they are rare.
+    `source` is the validated program. `buffers` has all bound buffers of the kernels by name: those of the source, and
+    those that lowering added (scratch memory for values that are live across a grid barrier, `TRAPS`, `COUNTERS`,
+    `RUNS`). `traps` has the tags of the trap statements in program order. `texts` defines the remaining calls with
+    source in the target's language, and `functions` the remaining calls of rare ops.
     """
 
     source: Program

@@ -1,4 +1,4 @@
-"""What a target can write down: the only thing that legalization knows about it."""
+"""The capabilities of a target, which are all that legalization knows about it."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ class Groups(Enum):
     """How a target runs the invocations of a workgroup."""
 
     ITEMS = "work items"
-    """Side by side, whatever they do."""
+    """In parallel, in all cases."""
     LOOPS = "loops"
-    """Best one after the other: its compiler makes vectors of loops, and little, or worse, of barriers."""
+    """Preferably one after another: the compiler vectorizes loops, and handles barriers poorly or incorrectly."""
     MIXED = "work items, or loops where invocations part"
-    """As vectors, as long as all go the same way."""
+    """As vectors, as long as control flow does not diverge."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
-    """Whether one work item runs a whole workgroup, and why. `most` is how many in a row on x it can run."""
+    """Whether one work item runs a whole workgroup, and the reason. It can run a batch of `most` workgroups on x."""
 
     as_loops: bool
     reason: str = ""
@@ -39,30 +39,31 @@ class Arrangement:
 
 @dataclass(frozen=True, slots=True)
 class SubgroupCaps:
-    """The collectives that a target has itself, and the sizes of subgroups for which they are right."""
+    """The native collectives of a target, and the subgroup sizes for which they are correct."""
 
     sizes: frozenset[int]
     ops: frozenset[tuple[SubgroupOp, DType]]
 
     @property
     def is_usable(self) -> bool:
-        """Whether there is any."""
+        """Whether there is a native collective."""
         return bool(self.sizes and self.ops)
 
     def has(self, op: SubgroupOp, dtype: DType, size: int) -> bool:
-        """Whether `op` on values of `dtype` needs no composition in subgroups of this size."""
+        """Return whether `op` on values of `dtype` is native in subgroups of this size."""
         return size in self.sizes and (op, dtype) in self.ops
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """`ops` are the (op id, operand type) pairs that the target spells with exactly the meaning of the op table.
+    """The capabilities of a target.
 
-    `arithmetic` are the types that registers can hold, `memory` those that buffers can have; a type that memory lacks
-    is stored as the unsigned integer of its size, so u8, u16 and u32 are always in it. `casts` are (from, to) pairs,
-    exact for values that fit; `bitcasts` likewise keep the bits. `calls` are dialect ops with a native form. `language`
-    is what dialects may state texts in, empty if kernels are not printed in one. `atomics`
-    and `subgroup_ops` are native forms; `subgroup_sizes` are the sizes for which the native collectives work on
+    `ops` has the (op id, operand type) pairs that the target spells with exactly the meaning of the op table.
+    `arithmetic` has the types that registers can hold, `memory` the types of buffers; a type that is not in `memory` is
+    stored as the unsigned integer of its size, so u8, u16 and u32 are always in it. `casts` has (from, to) pairs, exact
+    for values that fit; `bitcasts` has pairs that keep the bits. `calls` has dialect ops with a native form. `language`
+    is the language in which dialects may state source, empty if kernels are not printed in one. `atomics` and
+    `subgroup_ops` have native forms; `subgroup_sizes` has the sizes for which the native collectives work on
     consecutive local ids. `grid_barrier`: the target has one (else programs are split). `groups`: how it
     runs a workgroup. `wide_indices`: u64 indices are cheaper than u32 ones. `loop_versioning`: code without checks
     is so much faster that a second copy is worth its size.
@@ -95,19 +96,19 @@ class Target:
 
     @property
     def subgroups(self) -> SubgroupCaps:
-        """What the target does in subgroups without help."""
+        """The native collectives of the target."""
         return SubgroupCaps(self.subgroup_sizes, self.subgroup_ops)
 
     def has_atomic(self, op: AtomicOp, dtype: DType) -> bool:
-        """Whether there is an atomic, or a compare-exchange of which it is made."""
+        """Return whether there is an atomic, or a compare-exchange from which it can be composed."""
         return bool({(op, dtype), (AtomicOp.COMPARE_EXCHANGE, dtype)} & self.atomics)
 
     def spells(self, op: str, operand: DType) -> bool:
-        """Whether the target spells `op` on operands of this type."""
+        """Return whether the target spells `op` on operands of this type."""
         return (op, operand) in self.ops
 
 
 def unsupported(target: Target, what: str) -> UnsupportedFeature:
-    """The error for what neither the target nor anything made of its words can do."""
+    """Return the error for a feature that the target neither has nor can compose."""
     fix = "compute with types and ops that the device supports, or choose a backend whose capabilities list them"
     return UnsupportedFeature(what, backend=target.name, fix=fix)

@@ -1,4 +1,4 @@
-"""What happened?
+"""Observation: traces, shadows, evidence, metrics and diagnostics.
 
 `shadow`, `shadowed` and `trace` are imported on their first use.
 """

@@ -1,4 +1,4 @@
-"""Compiling with a record of it: what was compiled, for whom, and whether the code was there already."""
+"""Compilation with a record: the program, the backend, and whether the code was cached."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from vyre_foundation.ir.program import Program
 
 @runtime_checkable
 class Exclusive(Protocol):
-    """A backend that one caller can have for itself, so that what is counted meanwhile is its own."""
+    """A backend that one caller can lock, so that its counters change only by the calls of that caller."""
 
     def session(self) -> AbstractContextManager[object]:
-        """A context in which the device is locked: calls of other threads wait until it ends."""
+        """Return a context in which the device is locked. Calls of other threads wait until it ends."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildManifest:
-    """What makes a build repeatable: `program` is its fingerprint, `specialization` the values that were baked in."""
+    """The facts that identify a build. `program` is a fingerprint, `specialization` has the values of constants."""
 
     schema: int = 1
     backend: str
@@ -41,18 +41,21 @@ class BuildManifest:
     cache_hit: bool | None
 
     def to_json(self) -> str:
-        """The manifest as indented JSON, with a field for each attribute."""
+        """Return the manifest as indented JSON, with a field for each attribute."""
         return json.dumps(asdict(self), indent=2)
 
     def short(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         found = {True: "cached code", False: "compiled", None: "compiled or cached"}[self.cache_hit]
         return f"{self.backend} {hex_short(bytes.fromhex(self.program))} ({self.dispatch_policy}): {found}"
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledPipelineBuild:
-    """`cache_hit`: whether the code was there already, in memory or in the store; None if the backend does not say."""
+    """A pipeline with the record of its compilation.
+
+    `cache_hit`: whether the code was cached, in memory or in the store; None if the backend does not report it.
+    """
 
     pipeline: CompiledPipeline
     cache_hit: bool | None
@@ -60,14 +63,14 @@ class CompiledPipelineBuild:
 
 
 class OwningPipeline(DelegatingPipeline):
-    """A pipeline whose end is the end of its backend."""
+    """A pipeline that owns its backend."""
 
     def __init__(self, inner: CompiledPipeline, backend: VyreBackend) -> None:
         super().__init__(inner)
         self._backend = backend
 
     def close(self) -> None:
-        """Close the pipeline, and shut down the backend that was opened for it."""
+        """Close the pipeline, and shut down its backend."""
         self.inner.close()
         self._backend.shutdown()
 
@@ -75,14 +78,14 @@ class OwningPipeline(DelegatingPipeline):
 def compile_owned(
     backend: VyreBackend, program: Program, config: DispatchConfig = DEFAULT_CONFIG, specialization: SpecMap = NO_VALUES
 ) -> CompiledPipeline:
-    """As `compile`; the backend belongs to the pipeline from now on, and is shut down with it, or if this fails."""
+    """Compile a program as `compile`. The pipeline owns the backend, which is also shut down if this call fails."""
     return compile_owned_with_telemetry(backend, program, config, specialization).pipeline
 
 
 def compile_with_telemetry(
     backend: VyreBackend, program: Program, config: DispatchConfig = DEFAULT_CONFIG, specialization: SpecMap = NO_VALUES
 ) -> CompiledPipelineBuild:
-    """As `compile`, with a record. Other threads that compile on the backend meanwhile do not blur it: they wait."""
+    """Compile a program as `compile`, and return a record. Other threads that compile on the backend wait."""
     inner = innermost(backend)
     with inner.session() if isinstance(inner, Exclusive) else nullcontext():
         before = backend.pipeline_cache_snapshot()
@@ -105,7 +108,7 @@ def compile_with_telemetry(
 def compile_owned_with_telemetry(
     backend: VyreBackend, program: Program, config: DispatchConfig = DEFAULT_CONFIG, specialization: SpecMap = NO_VALUES
 ) -> CompiledPipelineBuild:
-    """As `compile_owned`, with a record."""
+    """Compile a program as `compile_owned`, and return a record."""
     try:
         build = compile_with_telemetry(backend, program, config, specialization)
     except BaseException:

@@ -1,4 +1,4 @@
-"""Errors and findings as records: for people like a good compiler's messages, for programs as JSON.
+"""Errors and findings as records, which are rendered as text for people and as JSON for programs.
 
     error[V024]: got the local `x`, expected one declared with var
       --> xor.vyre:5:3
@@ -7,7 +7,7 @@
        |   ^
        = Fix: declare it with var, or bind a new name
 
-`parts` gives the text in pieces that say what they are, so that a terminal can colour them; `render` joins them.
+`parts` returns the text in fragments with kinds, so that a terminal can colour them. `render` joins them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DiagnosticCode = NewType("DiagnosticCode", str)
 
 
 class Severity(Enum):
-    """How much it matters."""
+    """The severity of a diagnostic."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -51,12 +51,12 @@ class SourceLine:
 
     @classmethod
     def at(cls, file: str, place: Position) -> SourceLine:
-        """The place in the file called `file`."""
+        """Return the position in the file called `file`."""
         return cls(file=file, line=place.line, column=place.column, width=place.width, code=place.code)
 
     @classmethod
     def of_origin(cls, origin: Origin | None) -> SourceLine | None:
-        """The line of Python that wrote a part of a program, if it is known and its file can be read."""
+        """Return the line of Python that recorded a part of a program, if it is known and its file can be read."""
         if origin is None:
             return None
         code = getline(*origin).rstrip("\n")
@@ -67,13 +67,13 @@ class SourceLine:
 
 @dataclass(frozen=True)
 class Source:
-    """The text of a program that diagnostics point into; `file` is what they call it."""
+    """The text of a program to which diagnostics refer, by the name `file`."""
 
     file: str
     text: str
 
     def place_of(self, path: str) -> SourceLine | None:
-        """Where the part of the program with this path stands."""
+        """Return the position of the part of the program with a path."""
         found = self._places.find(path)
         return None if found is None else SourceLine.at(self.file, found)
 
@@ -84,7 +84,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpLocation:
-    """The op of a dialect that a diagnostic is about, and which of its operands."""
+    """The op of a dialect to which a diagnostic refers, and the operand."""
 
     op_id: str
     operand: int | None = None
@@ -97,8 +97,8 @@ class OpLocation:
 class Diagnostic:
     """One message.
 
-    `where` names the place in words or as a path, `location` an op, `source` the line of a program; `fix` says what to
-    do. The code is empty for what is no fault.
+    `where` names the position in words or as a path, `location` an op, `source` the line of a program; `fix` is the
+    remedy. The code is empty if there is no fault.
     """
 
     severity: Severity
@@ -111,7 +111,7 @@ class Diagnostic:
     fix: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """The record as plain values, without what is empty."""
+        """Return the record as plain values, without empty ones."""
         record: dict[str, Any] = {"severity": self.severity.value, "code": self.code, "message": self.message}
         if self.where:
             record["where"] = self.where
@@ -130,9 +130,9 @@ class Diagnostic:
 
 
 def diagnose(error: VyreError, source: Source | None = None) -> tuple[Diagnostic, ...]:
-    """What `error` says: one diagnostic, or for an invalid program one for each finding.
+    """Return the diagnostics of an error: one, or one for each finding of an invalid program.
 
-    With the `source` of the program that it is about, paths become lines.
+    With the `source` of the program, paths become lines.
     """
     if isinstance(error, InvalidProgram):
         return tuple(of_finding(finding, source) for finding in error.findings)
@@ -155,7 +155,7 @@ def diagnose(error: VyreError, source: Source | None = None) -> tuple[Diagnostic
 
 
 def of_finding(finding: Finding, source: Source | None = None, severity: Severity = Severity.ERROR) -> Diagnostic:
-    """A finding of validation, or with another severity a reason against determinism."""
+    """Return the diagnostic of a finding of validation, or with another severity of a reason against determinism."""
     return Diagnostic(
         severity=severity,
         code=DiagnosticCode(finding.code),
@@ -167,7 +167,7 @@ def of_finding(finding: Finding, source: Source | None = None, severity: Severit
 
 
 def of_migration(migrated: Migrated) -> tuple[Diagnostic, ...]:
-    """Warnings about the old ops of a program: W001 brought up to date, W002 and W003 left to a person."""
+    """Return warnings about old ops of a program: W001 was migrated, W002 and W003 need a decision."""
     rows = (
         *(("W001", m, f"{m.op} is {m.to} since {m.since}", "save the program as it is now") for m in migrated.steps),
         *(("W002", m, f"{m.op} is {m.to} since {m.since}, with other results", "") for m in migrated.held_back),
@@ -205,7 +205,7 @@ WIDEST = 120
 
 
 class FragmentKind(Enum):
-    """What a piece of a rendered diagnostic is."""
+    """The kind of a fragment of a rendered diagnostic."""
 
     SEVERITY = "severity"
     MESSAGE = "message"
@@ -218,12 +218,12 @@ class FragmentKind(Enum):
 
 
 def render(diagnostic: Diagnostic) -> str:
-    """The diagnostic as lines of text, without a newline at the end."""
+    """Return the diagnostic as lines of text, without a newline at the end."""
     return "".join(text for _, text in parts(diagnostic))
 
 
 def parts(diagnostic: Diagnostic) -> Iterator[tuple[FragmentKind, str]]:
-    """The pieces of the text. Joined they are what `render` gives."""
+    """Return the fragments of the text. Joined, they are the result of `render`."""
     code = f"[{diagnostic.code}]" if diagnostic.code else ""
     yield FragmentKind.SEVERITY, f"{diagnostic.severity.value}{code}"
     yield FragmentKind.MESSAGE, f": {diagnostic.message}"
@@ -264,6 +264,6 @@ def _labelled(label: str, text: str, margin: str) -> Iterator[tuple[FragmentKind
 
 
 def summary(diagnostics: Sequence[Diagnostic]) -> str:
-    """How many there are of which severity, as in ``2 errors, 1 note``."""
+    """Return the number of diagnostics of each severity, as in ``2 errors, 1 note``."""
     counts = ((sum(d.severity is s for d in diagnostics), s.value) for s in Severity)
     return ", ".join(f"{n} {word}{'' if n == 1 else 's'}" for n, word in counts if n)

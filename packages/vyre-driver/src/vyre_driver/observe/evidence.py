@@ -1,7 +1,7 @@
-"""Evidence: what ran, on which device, from which sources, and digests of what went in and came out.
+"""Evidence of a dispatch: the program, the device, the sources, and digests of inputs and outputs.
 
-A bundle is one JSON document. It holds no data, so it can be kept and compared for years; with the inputs at hand
-anybody can run the program again and see whether the digests are the same.
+A bundle is one JSON document. It contains no data, so it can be stored for years. With the inputs, the program can be
+run again to compare the digests.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DISTRIBUTIONS = ("vyre-foundation", "vyre-driver", "numpy")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DispatchTimingEvidence:
-    """Nanoseconds; None is unknown."""
+    """The times of a dispatch in nanoseconds; None is unknown."""
 
     wall_ns: int | None = None
     device_ns: int | None = None
@@ -35,7 +35,7 @@ class DispatchTimingEvidence:
 
     @classmethod
     def of(cls, result: TimedDispatchResult) -> DispatchTimingEvidence:
-        """The times of a timed dispatch."""
+        """Return the times of a timed dispatch."""
         return cls(
             wall_ns=result.wall_ns,
             device_ns=result.device_ns,
@@ -46,7 +46,7 @@ class DispatchTimingEvidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceArtifact:
-    """Bytes that took part: `kind` is ``input``, ``output`` or what else there is, `digest` their BLAKE3."""
+    """The digest of bytes. `kind` is their role, such as ``input`` or ``output``; `digest` is their BLAKE3 digest."""
 
     kind: str
     name: str
@@ -56,14 +56,14 @@ class EvidenceArtifact:
 
     @classmethod
     def of(cls, kind: str, name: str, data: memoryview | bytes, path: str = "") -> EvidenceArtifact:
-        """The record of some bytes."""
+        """Return the record of bytes."""
         view = memoryview(data)
         return cls(kind=kind, name=name, byte_len=view.nbytes, digest=blake3(view).hexdigest(), path=path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayEvidence:
-    """How to see it again: a command, and the digest of the capsule that it replays."""
+    """How to repeat a dispatch: a command, and the digest of the capsule that it replays."""
 
     command: str
     capsule_digest: str = ""
@@ -71,7 +71,7 @@ class ReplayEvidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceBundle:
-    """Everything that is known about one dispatch. `device` are the known facts of the device's profile."""
+    """The evidence of one dispatch. `device` has the known facts of the device's profile."""
 
     backend_id: str
     backend_version: str
@@ -99,7 +99,7 @@ class EvidenceBundle:
         counters: Mapping[str, int] | None = None,
         replay: ReplayEvidence | None = None,
     ) -> EvidenceBundle:
-        """The bundle of a dispatch that has ended. `counters` is what the backend counted for it, where known."""
+        """Return the bundle of a dispatch that has ended. `counters` has the counts of the backend for it, if known."""
         given = zip(program.inputs, borrowed_input_slices(inputs), strict=True)
         came = zip(program.outputs, result.outputs, strict=True)
         return cls(
@@ -121,18 +121,18 @@ class EvidenceBundle:
         )
 
     def to_json(self) -> str:
-        """The document; equal bundles give equal text."""
+        """Return the document. Equal bundles have equal documents."""
         return json.dumps(_plain(asdict(self)), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def config_facts(config: DispatchConfig) -> dict[str, Any]:
-    """The fields of a configuration that are not as by default, as plain values."""
+    """Return the options of a configuration that differ from the defaults, as plain values."""
     values = ((field.name, getattr(config, field.name), field.default) for field in fields(DispatchConfig))
     return {name: _plain(value) for name, value, usual in values if value != usual}
 
 
 def counted(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
-    """What a backend counted between two snapshots."""
+    """Return the differences of a backend's counters between two snapshots."""
     return {name: count - before.get(name, 0) for name, count in after.items() if count != before.get(name, 0)}
 
 

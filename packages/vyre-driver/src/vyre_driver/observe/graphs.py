@@ -1,4 +1,4 @@
-"""A launch of a graph beside its definition on another backend."""
+"""The comparison of a launch of a graph with its definition on another backend."""
 
 from __future__ import annotations
 

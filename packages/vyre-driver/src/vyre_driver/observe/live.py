@@ -1,4 +1,4 @@
-"""Acquiring and compiling with everything that the environment asks for; the code that does it stays as it is.
+"""Opening backends and compiling programs, with the observation that the environment requests.
 
 `VYRE_TRACE` writes a trace of every acquired backend, `VYRE_SHADOW` shadows it, `VYRE_OBSERVE` logs its calls or makes
 spans of them. A configuration with
@@ -48,25 +48,30 @@ _guard = ForkGuard()
 
 
 def acquire(id: str, device: int | None = None) -> VyreBackend:
-    """Make a fresh backend, which belongs to the caller: `shutdown` it when done.
+    """Open a backend, which belongs to the caller. Call `shutdown` to close it.
 
     Args:
-        id: The id of a backend, which opens the best device that works; or with an index, such as ``"id:1"``, that
-            device alone.
-        device: The index, where `id` has none. `devices` lists what there is.
+        id: The id of a backend, which opens the best device that works; or an id with an index, such as ``"id:1"``,
+            which opens that device.
+        device: The index of a device, if `id` has none. `devices` lists them.
 
     Raises:
         UnknownBackend: No installed package registers the id.
-        BackendUnavailable: It cannot run here, with the reason, or it has no such device.
+        BackendUnavailable: The backend cannot run on this machine, or has no such device. The error states the reason.
     """
     return layered(registry.acquire(id, device))
 
 
 def acquire_preferred_dispatch_backend() -> VyreBackend:
-    """The most preferred backend that is available, among those that may be chosen without being named.
+    """Open the most preferred backend that is available, among those that may be chosen automatically.
 
-    Backends are tried in the order of precedence, and only the one that is returned is opened. When there is none,
-    `BackendUnavailable` lists everything that was tried.
+    Backends are tried in the order of precedence.
+
+    Returns:
+        A new backend, which belongs to the caller.
+
+    Raises:
+        BackendUnavailable: No backend is available. The error lists those that were tried, with reasons.
     """
     return layered(registry.acquire_preferred_dispatch_backend())
 
@@ -148,11 +153,16 @@ def compile(
     config: DispatchConfig = DEFAULT_CONFIG,
     specialization: SpecMap | None = None,
 ) -> CompiledPipeline:
-    """The backend's own pipeline, or one that calls `dispatch` every time; shadowed if the profile says so.
+    """Compile a program for a backend.
 
-    The parameters in `specialization` are constants of the code, and no inputs of the pipeline.
-    `InvalidProgram` for a program that is not valid; `UnsupportedFeature` for persistent buffers on a backend without
-    pipelines, because `dispatch` keeps nothing.
+    Returns:
+        The pipeline of the backend; if it has none, a pipeline that calls `dispatch`. It is shadowed if the profile of
+        the configuration requests it. Uniforms in `specialization` are constants of the code, and not inputs of the
+        pipeline.
+
+    Raises:
+        InvalidProgram: The program is invalid.
+        UnsupportedFeature: The program has persistent buffers, and the backend has no pipelines.
     """
     if specialization is not None:
         program = plan.specialize.specialize(program, specialization)
@@ -162,14 +172,14 @@ def compile(
 def compile_many(
     backend: VyreBackend, programs: Sequence[Program], config: DispatchConfig = DEFAULT_CONFIG
 ) -> list[CompiledPipeline]:
-    """Pipelines of programs that are known together, in their order: compilers that start slowly start less often."""
+    """Compile several programs, which can take less time than one by one, and return their pipelines in order."""
     backend = by_profile(backend, config)
     backend.precompile(programs, config)
     return [compile_pipeline(backend, program, config) for program in programs]
 
 
 def by_profile(backend: VyreBackend, config: DispatchConfig) -> VyreBackend:
-    """`backend`, shadowed if the configuration's profile says so. A backend with a shadow keeps the one it has."""
+    """Return a backend, shadowed if the profile of the configuration requests it. A shadowed backend is not changed."""
     if config.profile is None or not config.profile.startswith("shadow"):
         return backend
     if isinstance(backend, DelegatingBackend):
@@ -181,7 +191,7 @@ def by_profile(backend: VyreBackend, config: DispatchConfig) -> VyreBackend:
 
 
 def layered(backend: VyreBackend, environment: Mapping[str, str] = environ) -> VyreBackend:
-    """`backend` with what the environment's variables ask for; itself if they ask for nothing."""
+    """Return a backend with the observation that environment variables request; itself if they request none."""
     path = environment.get(TRACE)
     if path:
         file = observe.trace.trace_file(path)
@@ -196,22 +206,22 @@ def layered(backend: VyreBackend, environment: Mapping[str, str] = environ) -> V
 
 @runtime_checkable
 class Traceable(Protocol):
-    """A backend whose own work can be traced, not only the calls of it."""
+    """A backend that can trace its internal work, not only its calls."""
 
     def traced(self, trace: Trace) -> VyreBackend:
-        """A fresh backend of the same device that adds its spans to `trace`."""
+        """Return a new backend of the same device that adds its spans to `trace`."""
         ...
 
 
 def traced(backend: VyreBackend, trace: Trace) -> VyreBackend:
-    """A backend of the same device whose work is a trace; the given one is left as it is.
+    """Return a backend of the same device whose work is traced. The given backend is not changed.
 
     Args:
-        backend: Any backend. Of one that is not made by the engine only the calls are traced.
-        trace: Where the spans go.
+        backend: A backend. If it does not use the engine, only its calls are traced.
+        trace: The trace that receives the spans.
 
     Returns:
-        A backend that belongs to the caller. It has a device, caches and resident memory of its own.
+        A backend that belongs to the caller, with its own device, caches and resident memory.
     """
     inner = innermost(backend)
     return observed(inner.traced(trace) if isinstance(inner, Traceable) else inner, observe.trace.trace_calls(trace))

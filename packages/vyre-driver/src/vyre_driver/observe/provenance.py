@@ -1,4 +1,4 @@
-"""Which sources made a result: the commit of a checkout, or the versions of what is installed."""
+"""The sources of a result: the commit of a checkout, or the versions of installed distributions."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ GitInfo: TypeAlias = Mapping[str, str]
 
 
 def capture_git_info() -> GitInfo:
-    """The facts of the checkout around the current folder."""
+    """Return the facts of the checkout that contains the current folder."""
     return capture_git_info_at(Path.cwd())
 
 
 def capture_git_info_at(root: Path) -> GitInfo:
-    """The facts of the checkout around `root`."""
+    """Return the facts of the checkout that contains `root`."""
     found = {
         "commit": _git(root, "rev-parse", "HEAD"),
         "branch": _git(root, "rev-parse", "--abbrev-ref", "HEAD"),
@@ -43,7 +43,7 @@ def capture_git_info_at(root: Path) -> GitInfo:
 
 
 def source_fingerprint(info: GitInfo) -> str:
-    """One line that names the sources: the commit, or without one the versions that are installed."""
+    """Return one line that identifies the sources: the commit, or otherwise the installed versions."""
     if "commit" not in info:
         return " ".join(f"{name}=={distribution_version(name)}" for name in FAMILY)
     line = f"git:{info['commit']}:dirty={info['dirty']}"
@@ -52,14 +52,14 @@ def source_fingerprint(info: GitInfo) -> str:
 
 
 def source_tree_fingerprint() -> str:
-    """`source_tree_fingerprint_at` the current folder."""
+    """Return the digest of `source_tree_fingerprint_at` for the current folder."""
     return source_tree_fingerprint_at(Path.cwd())
 
 
 def source_tree_fingerprint_at(root: Path) -> str:
-    """A digest over the names and contents of all files that git tracks, or would if they were added.
+    """Return a digest of the names and contents of all files that git tracks, or does not ignore.
 
-    Outside of a checkout it is over all Python files below `root`.
+    Outside a checkout, it is the digest of all Python files below `root`.
     """
     listed = _git(root, "ls-files", "--cached", "--others", "--exclude-standard", "-z", "--full-name", ":/")
     top = Path(_git(root, "rev-parse", "--show-toplevel") or root)
@@ -76,7 +76,7 @@ def source_tree_fingerprint_at(root: Path) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceProvenance:
-    """The sources behind a result."""
+    """The sources of a result."""
 
     git: GitInfo
     source_fingerprint: str
@@ -84,7 +84,7 @@ class SourceProvenance:
 
     @classmethod
     def capture(cls, root: Path | None = None) -> SourceProvenance:
-        """That of the checkout around `root`: by default, around the installed package itself."""
+        """Return the sources of the checkout that contains `root`, by default the installed package."""
         root = Path(__file__).parent if root is None else root
         info = capture_git_info_at(root)
         return cls(

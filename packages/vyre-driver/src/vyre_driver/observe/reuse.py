@@ -1,11 +1,11 @@
-"""What keeping data on the device saves: uploads that happened, beside those that every dispatch would have needed.
+"""Counts of reuse of data on the device: uploads that happened, and those that every dispatch would have needed.
 
     watched = ReuseWatch(acquire_preferred_dispatch_backend())
     …
     print(watched.telemetry.avoided_upload_bytes)
 
-The first dispatch that reads what was uploaded is cold: the upload was for it. Every other read of a resource is warm,
-also of what another dispatch has written there.
+The first dispatch that reads uploaded data is cold, because the upload was for it. Every other read of a resource is
+warm, including reads of results of other dispatches.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResidentGraphReuseTelemetry:
-    """Counts of a backend, or of a part of its life; sums and differences of them are such counts again."""
+    """Counts of a backend over an interval. Sums and differences of them are such counts too."""
 
     cold_uploads: int = 0
     warm_reuses: int = 0
@@ -94,7 +94,7 @@ class ReuseWatch(DelegatingBackend, contract=1, checked=False):
         self._uploaded([(resource, data) for resource, _, data in uploads])
 
     def free_resident(self, resource: Resource) -> None:
-        """Free through `inner`; the resource counts no longer as freshly uploaded."""
+        """Free through `inner`. The resource no longer counts as newly uploaded."""
         self.inner.free_resident(resource)
         self._fresh.discard(resource)
 
@@ -176,7 +176,7 @@ class ReuseWatch(DelegatingBackend, contract=1, checked=False):
             self.read(step.program, step.resources, times)
 
     def read(self, program: Program, resources: Sequence[Resource], times: int = 1) -> None:
-        """A dispatch has read the resources of its inputs, so often."""
+        """Count that a dispatch has read the resources of its inputs, so often."""
         inputs = set(program.inputs)
         visible = [buffer for buffer in program.buffers if buffer.memory.is_host_visible]
         given = [resource for buffer, resource in zip(visible, resources, strict=True) if buffer in inputs]

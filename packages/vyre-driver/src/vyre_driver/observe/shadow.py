@@ -1,7 +1,7 @@
-"""Shadowing: live dispatches are run on a second backend too, and their results compared.
+"""Shadowing: dispatches also run on a second backend, and their results are compared.
 
-What is watched is not changed: results are the primary's, and a failure of the reference hides none of them. A
-difference is an event; it is raised, kept, or handed to a callback, and written as a capsule where a folder is given.
+Callers receive the results of the primary backend, even if the reference fails. A difference is an event, which is
+raised, stored, or passed to a callback, and is written as a capsule if a folder is given.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from vyre_foundation.ir.program import Program
 
 
 class OnDivergence(Enum):
-    """What becomes of a difference, besides being kept in `Shadow.events`."""
+    """What happens with a difference, besides being stored in `Shadow.events`."""
 
     RAISE = "raise"
     RECORD = "record"
@@ -35,8 +35,8 @@ class OnDivergence(Enum):
 class DivergenceEvent:
     """One dispatch whose results differ. `number` counts the dispatches of the shadow from 0.
 
-    `is_proven`: validation has proven that the order of execution cannot show. Where it has not, a difference may be
-    the program's own, and is not raised.
+    `is_proven`: validation has proven that the results do not depend on the order of execution. Otherwise the program
+    itself may cause the difference, and it is not raised.
     """
 
     number: int
@@ -53,10 +53,10 @@ class DivergenceEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShadowPolicy:
-    """Which dispatches are compared, and what becomes of a difference.
+    """Which dispatches are compared, and what happens with a difference.
 
-    `every`: compare one dispatch in `every`, from the first on; 0 compares none. `capsules` is the folder for capsules.
-    The last `max_events` events are kept.
+    One dispatch in `every` is compared, from the first on; 0 compares none. `capsules` is the folder for capsules. The
+    last `max_events` events are stored.
     """
 
     every: int = 1
@@ -67,7 +67,7 @@ class ShadowPolicy:
 
 @dataclass(slots=True)
 class ShadowCounts:
-    """What a shadow did. `unwatched` are calls over resident memory, which the reference cannot see."""
+    """The counts of a shadow. `unwatched` are calls over resident memory, which the reference cannot read."""
 
     dispatches: int = 0
     compared: int = 0
@@ -93,7 +93,7 @@ Run: TypeAlias = Callable[[Inputs, DispatchConfig], Outputs]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shadowed:
-    """One thing that is dispatched: its program, who runs it, and how the reference does."""
+    """A program with its primary backend, and the function that runs it on the reference."""
 
     program: Program
     primary: str
@@ -103,7 +103,7 @@ class Shadowed:
 
 
 class Shadow:
-    """The judge of all dispatches that share a policy. It may be used from several threads."""
+    """The comparison of all dispatches that share a policy. It may be used from several threads."""
 
     def __init__(self, policy: ShadowPolicy | None = None) -> None:
         self.policy = policy or ShadowPolicy()
@@ -119,7 +119,7 @@ class Shadow:
         run: Callable[[], ResultT],
         outputs_of: Callable[[ResultT], Sequence[Any]],
     ) -> ResultT:
-        """What the primary gives by `run`; its outputs are compared when it is this dispatch's turn."""
+        """Return the result of `run` on the primary. The outputs are compared if the policy selects this dispatch."""
         judge = self.begin(what, inputs, config)
         try:
             result = run()
@@ -130,7 +130,7 @@ class Shadow:
         return result
 
     def begin(self, what: Shadowed, inputs: Inputs, config: DispatchConfig) -> Callable[[Ended], None]:
-        """Copy the inputs, which may be the memory that the outputs go to; what judges the dispatch when it ended."""
+        """Copy the inputs, which may share memory with outputs, and return a function that compares the dispatch."""
         with self._guard.lock:
             number = self.counts.dispatches
             self.counts.dispatches += 1

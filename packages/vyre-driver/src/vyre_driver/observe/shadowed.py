@@ -1,4 +1,4 @@
-"""Pipelines and backends with a shadow: what their callers see is the primary's."""
+"""Shadowed pipelines and backends. Callers receive the results of the primary."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class ShadowedPipeline(DelegatingPipeline):
     """A pipeline whose dispatches a reference pipeline repeats.
 
-    `config` is the one that both were compiled with. Where the program keeps persistent memory the reference runs every
-    time, because one that misses a dispatch has other memory; compared is as the policy says.
+    `config` is the configuration of both. If the program has persistent memory, the reference runs every dispatch, so
+    that its memory stays equal; the policy selects the dispatches that are compared.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class ShadowedPipeline(DelegatingPipeline):
         return self._watch(inputs, config, lambda: self.inner.dispatch(inputs, config), _themselves)
 
     def dispatch_arrays(self, arrays: Mapping[str, object], config: DispatchConfig | None = None) -> dict[str, Array]:
-        """See `dispatch`; arguments and results are arrays by the names of their buffers."""
+        """See `dispatch`. Arguments and results are arrays by buffer name."""
         return dispatch_named(self.program, arrays, lambda inputs: self.dispatch(inputs, config))
 
     def dispatch_async(self, inputs: Inputs, config: DispatchConfig | None = None) -> PendingDispatch:
@@ -72,13 +72,13 @@ class ShadowedPipeline(DelegatingPipeline):
         self._watch(inputs, config, lambda: self.inner.dispatch_into(inputs, config, outputs), lambda _: outputs)
 
     def dispatch_batched(self, batch: Sequence[Inputs], config: DispatchConfig | None = None) -> list[Outputs]:
-        """Dispatch one after the other, each compared on its own."""
+        """Dispatch one after another. Each dispatch is compared."""
         return [self.dispatch(inputs, config) for inputs in batch]
 
     def dispatch_batched_into(
         self, batch: Sequence[Inputs], config: DispatchConfig | None, outputs: list[OutputBuffers]
     ) -> None:
-        """Dispatch one after the other into the buffers of the caller, each compared on its own."""
+        """Dispatch one after another into buffers of the caller. Each dispatch is compared."""
         CompiledPipeline.dispatch_batched_into(self, batch, config, outputs)
 
     def close(self) -> None:
@@ -143,7 +143,7 @@ class ShadowedBackend(DelegatingBackend, contract=1, checked=False):
         return ShadowedPending(self.inner.dispatch_borrowed_async(program, inputs, unwatched(config)), judge)
 
     def compile_native(self, program: Program, config: DispatchConfig = DEFAULT_CONFIG) -> CompiledPipeline:
-        """Compile on both backends: a pipeline whose dispatches are compared."""
+        """Compile on both backends, and return a pipeline whose dispatches are compared."""
         primary = compile(self.inner, program, config)
         reference = compile(self.reference, program, config.replace(timeout=None))
         return ShadowedPipeline(primary, reference, program, config, shadow=self.shadow, version=self.inner.version())
@@ -153,7 +153,7 @@ class ShadowedBackend(DelegatingBackend, contract=1, checked=False):
         return self.compile_native(program, config)
 
     def backend_metric_snapshot(self) -> dict[str, int]:
-        """What the primary counts, and what the shadow does."""
+        """Return the counters of the primary and of the shadow."""
         counts = self.shadow.counts
         own = {f"shadow_{name}": getattr(counts, name) for name in type(counts).__slots__}
         return {**self.inner.backend_metric_snapshot(), **own}
@@ -187,13 +187,13 @@ class ShadowedBackend(DelegatingBackend, contract=1, checked=False):
 
 
 class ShadowedPending(PendingDispatch):
-    """A dispatch in flight that is judged when its outputs are first taken."""
+    """A pending dispatch that is compared when its outputs are first read."""
 
     def __init__(self, inner: PendingDispatch, judge: Callable[[Ended], None]) -> None:
         self._inner, self._judge = inner, judge
 
     def is_ready(self) -> bool:
-        """Whether the primary has completed; nothing is compared yet."""
+        """Return whether the primary has ended, without comparing."""
         return self._inner.is_ready()
 
     def await_result(self, timeout: float | None = None) -> Outputs:
@@ -216,7 +216,7 @@ class ShadowedPending(PendingDispatch):
 
 
 def unwatched(config: DispatchConfig) -> DispatchConfig:
-    """The configuration without a profile that asks for a shadow: for the dispatch that has one."""
+    """Return the configuration without a profile that requests a shadow, for a dispatch that has one."""
     return config.replace(profile=None) if (config.profile or "").startswith("shadow") else config
 
 

@@ -1,4 +1,4 @@
-"""Traces: what ran when, on each thread of the host and on each queue of a device, for trace viewers.
+"""Traces for trace viewers: the work of each thread of the host and of each queue of a device over time.
 
 A trace is a list of spans. `Trace.write` makes the trace-event JSON that Perfetto (ui.perfetto.dev) and
 ``chrome://tracing`` open. Host times are those of `time.perf_counter_ns`; the times of kernels are moved to that clock.
@@ -35,7 +35,7 @@ HOST = "host"
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """One row of a trace: a thread of the host, or a queue of a device. `number` keeps rows of one name apart."""
+    """A row of a trace: a thread of the host, or a queue of a device. `number` distinguishes rows of the same name."""
 
     process: str
     thread: str
@@ -44,9 +44,9 @@ class Track:
 
 @dataclass(frozen=True, slots=True)
 class TraceSpan:
-    """Something that took time on a track. Spans of one track are nested or disjoint.
+    """An interval on a track. Spans of one track are nested or disjoint.
 
-    `facts` are shown beside it. Spans with the same `flow` are joined by an arrow, from the host to the device.
+    A viewer shows the `facts`, and an arrow from the host to the device between spans with the same `flow`.
     """
 
     name: str
@@ -62,9 +62,9 @@ class TraceSpan:
 class KernelRun:
     """One launch of a kernel that has ended.
 
-    `device_ns` is what it took on the device's clock, None if the device has none; then `begin_ns` and `end_ns` are
-    those of the host, from the launch to the end of the wait for it. `plan` is None for a kernel that the engine did
-    not bind, such as one of a proof.
+    `device_ns` is its time by the clock of the device. It is None if the device has no clock; then `begin_ns` and
+    `end_ns` are times of the host, from the launch to the end of the wait. `plan` is None for a kernel that the engine
+    did not bind, such as one of a proof.
     """
 
     program: str
@@ -99,15 +99,15 @@ class Trace:
 
     @contextmanager
     def span(self, name: str, category: str, **facts: object) -> Iterator[dict[str, object]]:
-        """A span of this thread, around the context.
+        """Return a context that adds a span of this thread.
 
         Args:
-            name: What the viewer shows.
-            category: What it belongs to, such as "engine" or "call".
-            **facts: What is shown beside it.
+            name: The name in the viewer.
+            category: Its category, such as "engine" or "call".
+            **facts: Facts that the viewer shows.
 
         Returns:
-            The facts; more can be added before the end of the context.
+            The facts. More can be added before the context ends.
         """
         begin = time.perf_counter_ns()
         try:
@@ -133,16 +133,16 @@ class Trace:
                 self.kernels.append(run)
 
     def next_flow(self) -> int:
-        """A number for spans to be joined by an arrow."""
+        """Return a new number for spans that an arrow joins."""
         return next(self._flows)
 
     def spans(self) -> tuple[TraceSpan, ...]:
-        """All spans that have ended, in no certain order."""
+        """Return all spans that have ended, in no particular order."""
         with self._guard.lock:
             return tuple(self._spans)
 
     def to_json(self) -> dict[str, Any]:
-        """The trace as a document of the trace-event format: times are microseconds."""
+        """Return the trace as a document of the trace-event format, with times in microseconds."""
         spans = sorted(self.spans(), key=lambda span: (span.begin_ns, -span.end_ns))
         tracks = sorted({span.track for span in spans}, key=lambda t: (t.process != HOST, t.process, t.number))
         processes = {name: number for number, name in enumerate(dict.fromkeys(t.process for t in tracks), start=1)}
@@ -180,18 +180,18 @@ class Trace:
 
 
 def trace_file(path: str | os.PathLike[str]) -> Path:
-    """The file of this process: ``{pid}`` in `path` is its id."""
+    """Return the file of this process: ``{pid}`` in `path` is replaced by its id."""
     return Path(str(path).replace("{pid}", str(os.getpid())))
 
 
 def host_track() -> Track:
-    """The track of the calling thread."""
+    """Return the track of the calling thread."""
     thread = threading.current_thread()
     return Track(HOST, thread.name, thread.ident or 0)
 
 
 def trace_calls(trace: Trace) -> Callable[[CallRecord], Any]:
-    """An observer of calls (see `observe.calls`) that adds a span for each.
+    """Return an observer of calls (see `observe.calls`) that adds a span for each call.
 
     Args:
         trace: Where the spans go.
@@ -212,7 +212,7 @@ def trace_calls(trace: Trace) -> Callable[[CallRecord], Any]:
 
 @cache
 def process_trace(path: str) -> Trace:
-    """The trace of this process for a file, which is written when the interpreter ends.
+    """Return the trace of this process for a file, which is written when the interpreter ends.
 
     Args:
         path: As for `Trace.write`.

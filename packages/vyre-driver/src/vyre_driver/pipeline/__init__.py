@@ -1,7 +1,7 @@
-"""How is nothing compiled twice?
+"""Compilation and the caches of compiled code.
 
-The modules of the stub are imported on first use: a process that finds its code in the store neither makes room in it
-nor asks what is missing.
+The modules of the stub are imported on first use. A process that finds its code in the store needs neither eviction nor
+the reasons of misses.
 """
 
 import lazy_loader

@@ -2,10 +2,11 @@
 
     magic · BLAKE3 of the rest · head (JSON) · program (wire form) · one artifact for each queue
 
-An empty artifact stands for the one before it: some devices run one code in all queues.
+An empty artifact is equal to the one before it, because some devices run the same code in all queues.
 
-A process that loads it needs no compiler and no lowering; it needs the device, driver and compiler that it was made
-with, and says so if it has another. The version of vyre may be another: what a dispatch must know is in the artifact.
+A process that loads the file needs no compiler and no lowering. It needs the device, driver and compiler for which the
+file was made, and refuses the file otherwise. The version of vyre may differ, because the artifact contains all facts
+that a dispatch needs.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ _NAMES = ("backend", "device", "vendor", "driver", "compiler")
 class CompiledProgram:
     """A program with its compiled code for the queues of one device.
 
-    `program` has the workgroup size that is launched. `device` is the profile's identity, with "" for what does not
-    matter to the code. `codes` are artifacts by the names of the device's queues, "" where it has but one. `dialects`
-    are those that the program calls, as they were: what a call is made of is in the code, and not in the program.
+    `program` has the workgroup size of its launches. `device` is the identity of the profile, with "" for facts on
+    which the code does not depend. `codes` has an artifact for each queue by name; the name of a single queue is "".
+    `dialects` identifies the dialects that the program calls, because the code contains their compositions.
     """
 
     target: str
@@ -48,11 +49,11 @@ class CompiledProgram:
 
     @property
     def backend(self) -> str:
-        """The backend that runs it."""
+        """The id of the backend that runs it."""
         return self.device[0]
 
     def to_bytes(self) -> bytes:
-        """The contents of the file: a magic number, the BLAKE3 digest of the rest, and length-prefixed parts."""
+        """Return the contents of the file: a magic number, the BLAKE3 digest of the rest, and length-prefixed parts."""
         head = {
             "target": self.target,
             "device": self.device,
@@ -68,7 +69,7 @@ class CompiledProgram:
 
     @classmethod
     def from_bytes(cls, data: bytes | bytearray | memoryview, where: str = "") -> CompiledProgram:
-        """The compiled program in a file's contents; `BadArtifact` if a byte is not what it was."""
+        """Return the compiled program from the contents of a file, or raise `BadArtifact` if a byte was changed."""
         data = bytes_of(data, "CompiledProgram.from_bytes", "pass the contents of the file")
         body = data[len(MAGIC) + _DIGEST :]
         if not data.startswith(MAGIC):
@@ -110,14 +111,14 @@ class CompiledProgram:
                 raise ValueError(f"the code for the queue {queue!r} is of another program")
 
     def require_device(self, device: tuple[str, ...]) -> None:
-        """`BadArtifact` with everything that is not as it was, if it was made for another device than this one."""
+        """Raise `BadArtifact` if it was made for another device. The error lists all differences."""
         pairs = zip(_NAMES, self.device, device, strict=True)
         other = [f"{name} {here!r} instead of {made!r}" for name, made, here in pairs if made not in ("", here)]
         if other:
             raise BadArtifact(f"here is {', '.join(other)}", where=self.target)
 
     def require_dialects(self, dialects: tuple[str, ...]) -> None:
-        """`BadArtifact` if the dialects that the program calls are not as they were when it was compiled."""
+        """Raise `BadArtifact` if a dialect that the program calls has changed since it was compiled."""
         if self.dialects != dialects:
             made, here = (" and ".join(map(repr, found)) or "no dialect" for found in (self.dialects, dialects))
             raise BadArtifact(f"it was compiled with {made}, here is {here}", where=self.target)

@@ -1,4 +1,4 @@
-"""Compiled code in the store: artifacts by the identity of a pipeline."""
+"""The cache of compiled code in the store: artifacts by the identity of a pipeline."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class DiskPipelineCache:
-    """The code in a store. None stands for no store: then everything is missed and nothing is kept."""
+    """A cache of compiled code in a store. Without a store (None) every lookup is a miss, and nothing is stored."""
 
     def __init__(self, store: DiskStore | None) -> None:
         self._store = store
@@ -29,11 +29,11 @@ class DiskPipelineCache:
 
     @property
     def keeps(self) -> bool:
-        """Whether `put` would keep anything."""
+        """Whether there is a store for `put`."""
         return self._store is not None and self._store.keeps
 
     def get(self, identity: PipelineCacheIdentity) -> Artifact | None:
-        """The artifact of exactly this identity, or None."""
+        """Return the artifact with this identity, or None."""
         if self._store is None:
             return None
         entry = identity.entry()
@@ -47,40 +47,40 @@ class DiskPipelineCache:
             return None
 
     def put(self, identity: PipelineCacheIdentity, artifact: Artifact, cost_ns: int) -> bool:
-        """Keep what took `cost_ns` to make. Whether it is kept."""
+        """Store an artifact that took `cost_ns` to make, and return whether it was stored."""
         return self._store is not None and self._store.put(identity.entry(), artifact.to_bytes(), cost_ns)
 
     def discard(self, identity: PipelineCacheIdentity, reason: str) -> None:
-        """Forget an artifact that the device refuses."""
+        """Remove an artifact that the device refuses."""
         if self._store is not None:
             self._store.discard(identity.entry(), reason)
 
     # ── compilers that do not come back ──────────────────────────────────────────────────────────────────────────────
 
     def begin(self, identity: PipelineCacheIdentity) -> None:
-        """From now on this process compiles the code, or runs it for the first time: let others know, should it die."""
+        """Mark the code as being compiled, or run for the first time, in case that this crashes the process."""
         if self.keeps and self._store is not None:
             mark = self._compiling[identity] = identity.in_progress()
             self._store.put(mark, str(os.getpid()).encode(), 0)
 
     def end(self, identity: PipelineCacheIdentity) -> None:
-        """The process has survived it."""
+        """Remove the mark: the process has not crashed."""
         mark = self._compiling.pop(identity, None)
         if mark is not None and self._store is not None:
             self._store.remove(mark)
 
     def was_fatal(self, identity: PipelineCacheIdentity) -> bool:
-        """Whether a process that is no more has begun with the code, and not ended."""
+        """Return whether a process that no longer exists has left a mark."""
         mark = None if self._store is None else self._store.get(identity.in_progress())
         return mark is not None and not _lives(mark)
 
     def forget_fatal(self, identity: PipelineCacheIdentity) -> None:
-        """The code has been compiled in a process that survived it."""
+        """Remove the mark of a process that no longer exists, after a successful compilation in another process."""
         if self._store is not None:
             self._store.remove(identity.in_progress())
 
     def missed(self, identity: PipelineCacheIdentity) -> PipelineCacheMissEvidence | None:
-        """Why `get` had nothing: what the store has beside it; None without a store."""
+        """Return the evidence for a miss of `get`: the related entries in the store; None without a store."""
         if self._store is None:
             return None
         evidence = self._store.evidence(identity.entry())

@@ -1,4 +1,4 @@
-"""What compiled code depends on of a device: which one it is, and what it does natively. And digests as text."""
+"""The facts of a device on which compiled code depends: its identity and native capabilities; and digests as text."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from vyre_driver.device.profile import DeviceProfile
 
 
 def hex_encode(digest: bytes) -> str:
-    """A digest as text: lower-case hexadecimal."""
+    """Return a digest as lower-case hexadecimal text."""
     return digest.hex()
 
 
 def hex_short(digest: bytes) -> str:
-    """Enough of a digest to tell things apart in a report: its first eight bytes."""
+    """Return the first eight bytes of a digest as text, for reports."""
     return digest[:8].hex()
 
 
 @dataclass(frozen=True, slots=True)
 class PipelineDeviceFingerprint:
-    """A device with the software that turns source into code for it. Code is never shared between different ones."""
+    """The identity of a device and of the software that compiles for it. Code is not shared between different ones."""
 
     backend: str
     device: str
@@ -33,11 +33,11 @@ class PipelineDeviceFingerprint:
 
     @classmethod
     def of(cls, profile: DeviceProfile) -> PipelineDeviceFingerprint:
-        """The fingerprint of the device with this profile."""
+        """Return the fingerprint of the device with a profile."""
         return cls(profile.backend, profile.device, profile.vendor, profile.driver_version, profile.compiler)
 
     def digest(self) -> bytes:
-        """BLAKE3 of the fields, each with its length."""
+        """The BLAKE3 digest of the fields, each with its length."""
         hasher = blake3(b"vyre device")
         for field in (self.backend, self.device, self.vendor, self.driver, self.compiler):
             data = field.encode("utf-8", "surrogateescape")
@@ -47,7 +47,7 @@ class PipelineDeviceFingerprint:
 
 
 class PipelineFeatureFlags(Flag):
-    """Native abilities that code may use, as one number."""
+    """The native capabilities that code may use, as one number."""
 
     SUBGROUP_OPS = auto()
     F16 = auto()
@@ -63,7 +63,7 @@ class PipelineFeatureFlags(Flag):
     @classmethod
     @lru_cache(maxsize=16)
     def of(cls, profile: DeviceProfile) -> PipelineFeatureFlags:
-        """What a device reports. Every port passes element counts by value."""
+        """Return the capabilities that a device reports. Every port passes element counts by value."""
         reported = {
             cls.SUBGROUP_OPS: profile.supports_subgroup_ops,
             cls.F16: profile.supports_f16,

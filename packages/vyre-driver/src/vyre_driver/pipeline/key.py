@@ -1,4 +1,4 @@
-"""The identity of compiled code: everything that it depends on goes into one digest, and nothing else does."""
+"""The identity of compiled code: one digest over exactly the facts on which the code depends."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CURRENT_PIPELINE_CACHE_KEY_VERSION = 2
 
 @dataclass(frozen=True, slots=True)
 class PipelineCacheKey:
-    """A BLAKE3 digest in hexadecimal. Two keys are equal when the compiled code is interchangeable."""
+    """A BLAKE3 digest in hexadecimal. Compiled code with equal keys is interchangeable."""
 
     digest: str
 
@@ -40,14 +40,21 @@ class PipelineCacheKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineCacheIdentity:
-    """What compiled code depends on, one field for each component.
+    """The facts on which compiled code depends.
 
-    `program` is the fingerprint of the canonical wire form, `workgroup_size` the launched one. `target` is everything
-    that legalization knows, `device` the one with its driver and compiler, `features` what it does natively. `emitter`,
-    `driver` and `foundation` are the versions of the printing, of the lowering and of the optimizer, `dialects` those
-    of dialects that the program calls, because a composition is not in it. `queue` is the device's queue that runs it,
-    the first of all that one compilation serves.
-    Labels, timeouts, lengths and the grid are not among them.
+    Attributes:
+        program: The fingerprint of the canonical wire form.
+        workgroup_size: The size that is launched.
+        target: Everything that legalization knows of the target.
+        device: The device with its driver and compiler.
+        features: The native capabilities.
+        emitter: The version of the emitter.
+        driver: The version of the lowering.
+        foundation: The version of the optimizer.
+        dialects: The versions of the dialects that the program calls, whose compositions it does not contain.
+        queue: The queue that runs the code, or the first queue if one compilation serves several.
+
+    Labels, timeouts, lengths and the grid are not included.
     """
 
     program: str
@@ -73,7 +80,7 @@ class PipelineCacheIdentity:
         emitter: str,
         queue: int = 0,
     ) -> PipelineCacheIdentity:
-        """The identity of `program`, whose workgroup size is the launched one, for one device."""
+        """Return the identity of `program`, which has the launched workgroup size, for one device."""
         return cls(
             program=program.fingerprint(),
             workgroup_size=program.workgroup_size,
@@ -90,7 +97,7 @@ class PipelineCacheIdentity:
 
     @lru_cache(maxsize=256)  # noqa: B019 - few strings, and each launch of another length asks for the same
     def key(self) -> PipelineCacheKey:
-        """The digest over all components, each with its name and length, so that no two can run together."""
+        """Return the digest over all components, each with its name and length."""
         hasher = blake3(b"vyre pipeline key")
         for name in self.__slots__:
             for part in (name, repr(getattr(self, name))):
@@ -100,7 +107,7 @@ class PipelineCacheIdentity:
         return PipelineCacheKey(hex_encode(hasher.digest()))
 
     def entry(self) -> EntryIdentity:
-        """What the store finds the code by."""
+        """The key of the code in the store."""
         return EntryIdentity(
             kind=PayloadKind.CODE,
             key=self.key().digest,
@@ -111,13 +118,13 @@ class PipelineCacheIdentity:
         )
 
     def in_progress(self) -> EntryIdentity:
-        """What the store finds the process by that is compiling the code."""
+        """The key in the store of the process that compiles the code."""
         code = self.entry()
         return replace(code, kind=PayloadKind.IN_PROGRESS, key=f"{code.key} {PayloadKind.IN_PROGRESS.value}")
 
 
 def called_dialects(program: Program) -> tuple[str, ...]:
-    """Each dialect whose ops a valid program calls, also inside of compositions: version, manifest, edited sources."""
+    """Return the version, manifest and edited sources of each dialect that a valid program calls, also indirectly."""
     calls = program.code.of(Call)
     if not calls:
         return ()
@@ -136,7 +143,7 @@ def _described(id: str, found: Dialect | None) -> str:
 
 @lru_cache(maxsize=16)
 def describe_target(target: Target) -> str:
-    """All of a target as one text that is the same in every process: sets are sorted by what they print as."""
+    """Return a target as text that is the same in every process. Sets are sorted by the text of their elements."""
     parts = []
     for name in target.__slots__:
         value = getattr(target, name)

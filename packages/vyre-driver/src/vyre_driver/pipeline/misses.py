@@ -1,4 +1,4 @@
-"""Why the store did not have what was asked for: counts of what it has instead, and the reason that follows."""
+"""The reason for a miss in the store, from counts of related entries."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from enum import Enum
 
 
 class PipelineCacheMissReason(Enum):
-    """The first thing that no entry shares with what was asked for."""
+    """The first component of the identity that no entry shares."""
 
     EMPTY_CACHE = "empty_cache"
     PROGRAM_CHANGED = "program_changed"
     DISPATCH_POLICY_CHANGED = "dispatch_policy_changed"
     DEVICE_OR_RUNTIME_CHANGED = "device_or_runtime_changed"
     KEY_ABSENT = "key_absent"
-    """All of these are there: then a version of the emitter or of the lowering is another."""
+    """An entry shares all components, so a version of the emitter or of the lowering differs."""
 
 
 @dataclass(frozen=True, slots=True)
 class PipelineCacheMissEvidence:
-    """Counts of the entries that the store has instead of the one that was looked up.
+    """Counts of entries in the store that are related to the missing one.
 
-    Each count is a part of the one before it: all `entries`, those of the same program, of them those with the same
-    launch policy (workgroup size, error budget), and of those the ones for the same device, driver and compiler.
+    Each count includes the next one: all `entries`, those of the same program, those that also have the same launch
+    policy (workgroup size, error budget), and those that also have the same device, driver and compiler.
     """
 
     entries: int
@@ -32,7 +32,7 @@ class PipelineCacheMissEvidence:
 
     @property
     def reason(self) -> PipelineCacheMissReason:
-        """The first count that is zero says what has changed."""
+        """The reason, which follows from the first count that is zero."""
         match (self.entries, self.same_program, self.same_policy, self.same_device):
             case (0, _, _, _):
                 return PipelineCacheMissReason.EMPTY_CACHE

@@ -1,4 +1,4 @@
-"""What a device has shown once and need not show again: proofs, measured choices, rates. Kept with who it is."""
+"""Stored results of measurements and proofs on devices, by the identity of the device."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ AnswerT = TypeVar("AnswerT")
 
 @dataclass(frozen=True, slots=True)
 class DeviceSignature:
-    """A device (see `DeviceProfile.identity`) and a question that was put to it.
+    """The key of a stored result: the identity of a device (see `DeviceProfile.identity`) and a question.
 
-    `question` is a text that changes with the subject of the question and with the method.
+    `question` is a text that changes with the subject and the method of the measurement.
     """
 
     device: tuple[str, ...]
     question: str
 
     def entry(self) -> EntryIdentity:
-        """What the store finds the answer by."""
+        """The key in the store."""
         text = repr((self.device, self.question))
         key = blake3(b"vyre device facts" + text.encode("utf-8", "surrogateescape")).hexdigest()
         return EntryIdentity(
@@ -35,13 +35,13 @@ class DeviceSignature:
 
 
 class DeviceSignatureTable:
-    """Answers of devices by signature, as bytes, in the store. None for no store: then nothing is known or kept."""
+    """Stored results by signature, as bytes. Without a store (None) nothing is found or stored."""
 
     def __init__(self, store: DiskStore | None) -> None:
         self._store = store
 
     def get(self, signature: DeviceSignature, read: Callable[[bytes], AnswerT]) -> AnswerT | None:
-        """The answer that was kept. What `read` cannot read (ValueError, LookupError, TypeError) is thrown away."""
+        """Return a stored result. If `read` fails on it (ValueError, LookupError, TypeError), it is removed."""
         entry = signature.entry()
         cached = None if self._store is None else self._store.get(entry)
         if self._store is None or cached is None:
@@ -53,7 +53,7 @@ class DeviceSignatureTable:
             return None
 
     def put(self, signature: DeviceSignature, answer: bytes, cost_ns: int = 0) -> None:
-        """Keep an answer that took `cost_ns` to find out."""
+        """Store a result that took `cost_ns` to obtain."""
         if self._store is not None:
             self._store.put(signature.entry(), answer, cost_ns)
 
@@ -65,7 +65,7 @@ class DeviceSignatureTable:
         write: Callable[[AnswerT], bytes],
         read: Callable[[bytes], AnswerT],
     ) -> AnswerT:
-        """What `ask` gave in an earlier process, or gives now."""
+        """Return the result of `ask` from an earlier process, or call it now."""
         known = self.get(signature, read)
         if known is not None:
             return known

@@ -1,4 +1,4 @@
-"""How is this program launched? Pure: a program, lengths and a configuration in, one plan out.
+"""Launch plans: pure functions from a program, lengths and a configuration to a plan.
 
 `specialize` is imported on its first use.
 """

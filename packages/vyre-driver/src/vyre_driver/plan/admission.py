@@ -1,7 +1,7 @@
-"""May this program run on a backend? What is missing is said all at once, and nothing is compiled to find out.
+"""Checks whether a program can run on a backend. All missing features are reported at once, without compilation.
 
-Every way in asks here: a dispatch when its launch is planned, a compilation before the inputs are known, and
-`validate_program_for_backend` for those who only ask. So they agree.
+A dispatch checks here when its launch is planned, and a compilation before the inputs are known.
+`validate_program_for_backend` is for other callers.
 """
 
 from __future__ import annotations
@@ -27,12 +27,17 @@ from vyre_foundation.validate.facts import Facts, Feature
 def validate_program_for_backend(
     backend: VyreBackend, program: Program, config: DispatchConfig = DEFAULT_CONFIG
 ) -> Facts:
-    """The facts of a program that `backend` can run with this configuration.
+    """Check whether a backend can run a program with a configuration, as a dispatch does before it checks its inputs.
 
-    What a dispatch refuses before it looks at its inputs is refused here: `InvalidProgram` with every finding;
-    `InvalidLaunch` for a grid with more invocations than there are ids; `UnsupportedFeature` with every op that the
-    backend does not execute, also in what calls expand to, every feature that the program needs or the configuration
-    demands, and every limit that the declarations and an overridden grid exceed.
+    Returns:
+        The facts of the program.
+
+    Raises:
+        InvalidProgram: The program is invalid. The error has every finding.
+        InvalidLaunch: The grid has more invocations than there are ids.
+        UnsupportedFeature: The error lists every op that the backend does not execute, including those in expanded
+            calls, every missing feature that the program or the configuration needs, and every limit that the
+            declarations or an overridden grid exceed.
     """
     facts = validated(with_workgroup_size(program, config.workgroup_override))
     missing = [f"the op {id}" for id in sorted(used_ops(facts.program) - backend.supported_ops())]
@@ -44,15 +49,15 @@ def validate_program_for_backend(
 
 
 def admit_program(facts: Facts, config: DispatchConfig, profile: DeviceProfile) -> None:
-    """Refuse a program that the device cannot run, before its inputs are known.
+    """Raise `UnsupportedFeature` if the device cannot run a program, before its inputs are known.
 
-    `UnsupportedFeature` lists every missing feature and every limit that the declarations exceed.
+    The error lists every missing feature, and every limit that the declarations exceed.
     """
     _refuse(missing_features(facts, config, profile), _declared_limits(facts.program, config, profile), profile)
 
 
 def admit(plan: LaunchPlan, config: DispatchConfig, profile: DeviceProfile) -> None:
-    """As `admit_program`, for a planned dispatch: the limits are those of the whole launch."""
+    """Check a planned dispatch as `admit_program`, including the limits of the whole launch."""
     sizes = {name: plan.byte_length(name) for name in plan.lengths}
     limits = exceeded_limits(plan.program, launched_grid(plan.program, plan.grid, profile), sizes, profile)
     _refuse(missing_features(plan.facts, config, profile), limits, profile)
@@ -66,7 +71,7 @@ def missing_features(
     speculates: bool = False,
     keeps_threads: bool = False,
 ) -> list[str]:
-    """What a program needs, or its configuration demands, and the device does not have.
+    """Return the features that a program or its configuration needs, and that the device does not have.
 
     f16, bf16, subgroups, traps and grid barriers are never missing: they are legalized.
     """
@@ -82,7 +87,7 @@ def missing_features(
 
 
 def used_ops(program: Program) -> frozenset[str]:
-    """The ids of all ops of the language in a program's expressions, and in the compositions of its calls."""
+    """Return the ids of all ops of the language in the expressions of a program and in its expanded calls."""
     memo: dict[Expr, Expr] = {}
 
     def found() -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What each buffer of a program is to a dispatch: its role, its place among arguments, inputs and outputs, its size."""
+"""The role of each buffer in a dispatch: its position among arguments, inputs and outputs, and its size."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from vyre_foundation.ir.program import Program
 
 
 class BindingRole(Enum):
-    """Who fills a buffer, and who gets it."""
+    """Whether the host provides the contents of a buffer, and whether it receives them."""
 
     INPUT = "input"
     OUTPUT = "output"
     INPUT_OUTPUT = "input and output"
     UNIFORM = "uniform"
     SHARED = "shared"
-    """Of the workgroup: no argument."""
+    """Memory of the workgroup, which is not an argument."""
     PERSISTENT = "persistent"
     SCRATCH = "scratch"
 
     @property
     def takes_input(self) -> bool:
-        """Whether the host gives its contents."""
+        """Whether the host provides the contents."""
         return self in (BindingRole.INPUT, BindingRole.INPUT_OUTPUT, BindingRole.UNIFORM)
 
     @property
     def gives_output(self) -> bool:
-        """Whether the host gets its contents."""
+        """Whether the host receives the contents."""
         return self in (BindingRole.OUTPUT, BindingRole.INPUT_OUTPUT)
 
 
 class BackendLayoutClass(Enum):
-    """How a kernel's argument is bound, where runtimes tell the two apart."""
+    """How an argument of a kernel is bound, for runtimes that distinguish the two."""
 
     STORAGE = "storage"
     UNIFORM = "uniform"
@@ -47,7 +47,7 @@ class BackendLayoutClass(Enum):
 
 @dataclass(frozen=True, slots=True)
 class BackendLayoutSlot:
-    """One argument as a runtime's description of layouts has it."""
+    """An argument in the description of a layout, as runtimes use it."""
 
     binding: int
     kind: BackendLayoutClass
@@ -57,14 +57,14 @@ class BackendLayoutSlot:
 
 @dataclass(frozen=True, slots=True)
 class BackendLayoutFingerprint:
-    """All slots by binding number: arguments of one such layout fit every program that has an equal one."""
+    """All slots by binding number. Programs with equal layouts accept the same arguments."""
 
     slots: tuple[BackendLayoutSlot, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class BindingSetFingerprint:
-    """(binding number, role, bytes of an element) of every argument, in order: what a caller must know to bind."""
+    """The binding number, role and element size in bytes of every argument, in order."""
 
     triples: tuple[tuple[int, str, int], ...]
 
@@ -75,10 +75,11 @@ class BindingSetFingerprint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Binding:
-    """One buffer. `binding` is None and `index` its position among the declarations, for memory of the workgroup too.
+    """A buffer of a dispatch.
 
-    `element_count` is None until a launch decides it, `byte_len` likewise. `input` and `output` are its positions among
-    the inputs and outputs of a dispatch, None where it is none. `alignment` is what its elements need, in bytes.
+    `binding` is its binding number, None for memory of the workgroup. `index` is its position among the declarations.
+    `element_count` and `byte_len` are None until a launch determines them. `input` and `output` are its positions among
+    the inputs and outputs of a dispatch, or None. `alignment` is the alignment of its elements in bytes.
     """
 
     name: str
@@ -93,24 +94,24 @@ class Binding:
 
     @property
     def byte_len(self) -> int | None:
-        """The buffer's size in bytes; None while the element count is open."""
+        """The size of the buffer in bytes; None if the element count is not known."""
         return None if self.element_count is None else self.element_count * self.element_size
 
     @property
     def alignment(self) -> int:
-        """In bytes: the size of one element, at least 1."""
+        """The alignment in bytes: the size of an element, at least 1."""
         return max(1, self.element_size)
 
 
 @dataclass(frozen=True, slots=True)
 class BindingPlan:
-    """The arguments of a dispatch by binding number, behind them what is shared by workgroups."""
+    """The arguments of a dispatch by binding number, and after them the memory of the workgroup."""
 
     bindings: tuple[Binding, ...]
 
     @classmethod
     def of(cls, program: Program, lengths: Mapping[str, int] = MappingProxyType({})) -> BindingPlan:
-        """The plan for element counts by name; what is neither there nor declared stays open."""
+        """Return the plan for element counts by name. Other counts are those of declarations, or unknown."""
         inputs = {buffer.name: n for n, buffer in enumerate(program.inputs)}
         outputs = {buffer.name: n for n, buffer in enumerate(program.outputs)}
         found = [
@@ -132,7 +133,7 @@ class BindingPlan:
 
     @classmethod
     def from_input_lengths(cls, program: Program, byte_lengths: Sequence[int]) -> BindingPlan:
-        """The plan for inputs of these lengths, in binding order; `InvalidInput` for those that do not fit."""
+        """Return the plan for inputs of these sizes in binding order, or raise `InvalidInput` if they are invalid."""
         return cls.of(program, fixed_lengths(program, input_lengths(program, byte_lengths)))
 
     @property
@@ -151,13 +152,13 @@ class BindingPlan:
         return tuple(b for b in self.bindings if b.role is BindingRole.SHARED)
 
     def fingerprint(self) -> BindingSetFingerprint:
-        """What two programs must have in common to be bound alike."""
+        """The facts that two programs must share to be bound in the same way."""
         return BindingSetFingerprint(
             tuple((b.binding, b.role.value, b.element_size) for b in self.bindings if b.binding is not None)
         )
 
     def layout(self) -> BackendLayoutFingerprint:
-        """The same in the words of runtimes with layouts of arguments."""
+        """The same, for runtimes with layouts of arguments."""
         return BackendLayoutFingerprint(
             tuple(
                 BackendLayoutSlot(
@@ -173,7 +174,7 @@ class BindingPlan:
 
 
 def role_of(buffer: Buffer) -> BindingRole | None:
-    """The role of a declaration; None for memory that is neither bound nor shared by a workgroup."""
+    """Return the role of a declaration; None for memory that is neither bound nor of the workgroup."""
     match buffer.memory, buffer.access:
         case Memory.WORKGROUP, _:
             return BindingRole.SHARED
@@ -194,20 +195,20 @@ def role_of(buffer: Buffer) -> BindingRole | None:
 
 
 def binding_plans_share_layout(first: BindingPlan, second: BindingPlan) -> bool:
-    """Whether what is bound for the one can be bound for the other."""
+    """Return whether the arguments for one plan can be bound for the other."""
     return first.fingerprint() == second.fingerprint()
 
 
 def element_size_bytes(dtype: DType) -> int:
-    """Bytes that an element takes in memory."""
+    """Return the size of an element in memory in bytes."""
     return dtype.size
 
 
 def dispatch_element_count(bindings: BindingPlan) -> int:
-    """The elements that a launch must cover: those of its longest output, or one where there is none."""
+    """Return the number of elements that a launch must cover: that of its longest output, or 1 without outputs."""
     return max((b.element_count or 0 for b in bindings.outputs), default=1)
 
 
 def dispatch_element_count_for_program(program: Program, lengths: Mapping[str, int]) -> int:
-    """The same for a program and element counts by name."""
+    """Return the number of elements that a launch of a program must cover, for element counts by name."""
     return dispatch_element_count(BindingPlan.of(program, lengths))

@@ -1,4 +1,4 @@
-"""Indirect dispatch: the grid stands in an input, and the host reads it from the bytes that it binds."""
+"""Indirect dispatch: the grid is in an input, from which the host reads it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vyre_foundation.ir.stmt import IndirectDispatch as IndirectDispatch, Region
 
 
 def find_indirect_dispatch(program: Program) -> IndirectDispatch | None:
-    """The statement that names the grid's buffer; a valid program has at most one, as its first statement."""
+    """Return the statement that names the buffer of the grid, or None. A valid program has at most one, the first."""
     body = program.body
     while body and isinstance(body[0], Region):
         body = body[0].body
@@ -20,7 +20,7 @@ def find_indirect_dispatch(program: Program) -> IndirectDispatch | None:
 
 
 def read_indirect_grid(program: Program, inputs: Sequence[memoryview]) -> Extent | None:
-    """The three words of the grid, from the inputs in binding order; None for a program with a grid of its own."""
+    """Return the grid from the inputs in binding order; None for a program without an indirect dispatch."""
     stmt = find_indirect_dispatch(program)
     if stmt is None:
         return None

@@ -34,12 +34,12 @@ ROWS = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchPlan:
-    """Everything about a launch that does not depend on the bytes.
+    """Everything about a launch that does not depend on the contents of its inputs.
 
-    `program` has the workgroup size that is launched (an override is already in it) and `facts` are its facts. `grid`
-    counts workgroups per axis and may hold zeros: then nothing runs. `lengths` gives the element count of every buffer
-    by name; `inputs` and `outputs` are in binding order; `repeats` runs the program that often over the same memory.
-    `axes` are the lengths that the launch passes in `LAUNCH_SHAPE`, where they are known.
+    `program` has the workgroup size that is launched, including an override, and `facts` has its facts. `grid` is the
+    number of workgroups on each axis; if one is 0, nothing runs. `lengths` has the number of elements of every buffer
+    by name. `inputs` and `outputs` are in binding order. The program runs `repeats` times over the same memory. `axes`
+    has the lengths that the launch passes in `LAUNCH_SHAPE`, if they are known.
     """
 
     program: Program
@@ -57,36 +57,36 @@ class LaunchPlan:
 
     @property
     def bindings(self) -> BindingPlan:
-        """What each buffer is to the dispatch."""
+        """The roles of the buffers in the dispatch."""
         return BindingPlan.of(self.program, self.lengths)
 
     @property
     def num_workgroups(self) -> int:
-        """The product of the grid's three axes; 0 if nothing runs."""
+        """The number of all workgroups; 0 if nothing runs."""
         x, y, z = self.grid
         return x * y * z
 
     def workgroups_per_item(self, most: int, workers: int) -> int:
-        """How many workgroups on x, `most` at most, one of `workers` should run without a break.
+        """Return the number of workgroups on x, at most `most`, that one of `workers` should run as a batch.
 
-        The rows of one launch are about as long as each other, and there are enough of them for all workers.
+        The batches of a launch are about equally long, and there are enough for all workers.
         """
         x, longest = self.grid[0], max(1, min(most, self.num_workgroups // (workers * ROWS)))
         return -(-x // -(-x // longest)) if x else 1
 
     def coarsened_grid(self, row: int) -> Extent:
-        """The grid of a kernel of which each instance runs several workgroups in a row."""
+        """Return the grid of a kernel whose work items run batches of workgroups."""
         x, y, z = self.grid
         return (-(-x // row), y, z)
 
     @property
     def tail(self) -> TailMaskPolicy:
-        """The elements that the launch covers, and its invocations: those of the tail have no element."""
+        """The numbers of elements and of invocations of the launch. Invocations of the tail have no element."""
         lanes = self.num_workgroups * self.program.workgroup_volume
         return TailMaskPolicy(min(lanes, dispatch_element_count(self.bindings)), lanes)
 
     def byte_length(self, buffer: str) -> int:
-        """Bytes that the buffer takes in memory."""
+        """Return the size of a buffer in bytes."""
         return self.lengths[buffer] * self.program.buffer(buffer).dtype.size
 
 
@@ -98,14 +98,20 @@ def plan_launch(
     indirect_grid: Extent | None = None,
     axes: tuple[int, ...] = (),
 ) -> LaunchPlan:
-    """The plan of `program` for inputs of these lengths, in binding order.
+    """Plan a launch of `program` for inputs of these sizes in bytes, in binding order.
 
-    A program with an `indirect_dispatch` needs `indirect_grid`, which `read_indirect_grid` takes from the bytes; a
-    `grid_override` wins over it. With a `profile` the device's limits hold too, all of them reported at once. `axes`
-    are the lengths that the launch passes, if they are known: then more outputs are known to be written everywhere.
+    A program with an `indirect_dispatch` needs `indirect_grid`, the result of `read_indirect_grid`; a `grid_override`
+    takes precedence. With a `profile`, the limits of the device are checked too, and all violations are reported at
+    once. `axes` has the lengths of axes that the launch passes, if they are known: then more outputs are proven to be
+    written everywhere.
 
-    Raises `InvalidProgram`, `InvalidInput` (buffer, needed, got), `InvalidLaunch`, `OutputLimitExceeded`, and with a
-    profile `UnsupportedFeature` and `DeviceOutOfMemory`.
+    Raises:
+        InvalidProgram: The program is invalid.
+        InvalidInput: The number or the size of inputs is wrong. The error names the buffer.
+        InvalidLaunch: The grid, or another option, is invalid.
+        OutputLimitExceeded: The outputs exceed the limit of the configuration.
+        UnsupportedFeature: The device lacks a feature, or the launch exceeds a limit.
+        DeviceOutOfMemory: The buffers exceed the memory of the device.
     """
     facts = validated(with_workgroup_size(program, config.workgroup_override))
     program = facts.program
@@ -132,7 +138,7 @@ def plan_launch(
 
 
 def with_workgroup_size(program: Program, size: Extent | None) -> Program:
-    """`program` with another workgroup size (itself for None, or for its own)."""
+    """Return `program` with another workgroup size; itself for None, or for the size that it has."""
     if size is None or size == program.workgroup_size:
         return program
     sized, origins = replace(program, workgroup_size=size), program.origins
@@ -140,12 +146,12 @@ def with_workgroup_size(program: Program, size: Extent | None) -> Program:
 
 
 def infer_dispatch_grid(program: Program, lengths: Mapping[str, int]) -> Extent:
-    """As many workgroups on x as the longest output needs invocations; one for a program without outputs."""
+    """Return the grid, on x, with an invocation for each element of the longest output, or one workgroup."""
     return infer_dispatch_grid_for_count(dispatch_element_count_for_program(program, lengths), program.workgroup_size)
 
 
 def infer_dispatch_grid_for_count(count: int, workgroup_size: Extent) -> Extent:
-    """The grid, on x, with an invocation for each of `count` elements; none for none."""
+    """Return the grid, on x, with an invocation for each of `count` elements. It is empty for 0 elements."""
     x, y, z = workgroup_size
     return (-(-count // (x * y * z)), 1, 1)
 
@@ -153,7 +159,7 @@ def infer_dispatch_grid_for_count(count: int, workgroup_size: Extent) -> Extent:
 def grid_of_invocations(
     program: Program, invocations: int | Sequence[int], config: DispatchConfig = DEFAULT_CONFIG
 ) -> Extent:
-    """Compute the workgroups on each axis for a number of invocations.
+    """Compute the number of workgroups on each axis for a number of invocations.
 
     Args:
         program: Has the workgroup size.
@@ -179,7 +185,7 @@ def grid_of_invocations(
 
 
 def with_invocations(program: Program, invocations: int | Sequence[int], config: DispatchConfig) -> DispatchConfig:
-    """Give the options of a launch with a number of invocations.
+    """Return the options of a launch with a number of invocations.
 
     Args:
         program: Has the workgroup size.
@@ -280,7 +286,7 @@ def _is_count(given: object) -> bool:
 def launch_grid(
     program: Program, lengths: Mapping[str, int], config: DispatchConfig, indirect: Extent | None
 ) -> Extent:
-    """Give the grid of a launch: the override, the one that is read from a buffer, or the one that lengths imply."""
+    """Return the grid of a launch: the override, the grid from a buffer, or the one that lengths imply."""
     if config.grid_override is not None:
         return config.grid_override
     stmt = find_indirect_dispatch(program)
@@ -297,7 +303,7 @@ def launch_grid(
 
 
 def require_ids_fit(program: Program, grid: Extent) -> None:
-    """Every id, also the linear one of a trap, is a u32."""
+    """Raise an error unless every id, including the linear id of a trap, is a u32."""
     if 0 in grid:
         return
     total = 1

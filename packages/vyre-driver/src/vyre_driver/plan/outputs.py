@@ -1,4 +1,4 @@
-"""What the host gets of each output: a range of bytes, known before anything runs."""
+"""The byte range of each output that the host receives, which is known before the launch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vyre_foundation.ir.program import Program
 
 @dataclass(frozen=True, slots=True)
 class OutputLayout:
-    """One output: the buffer and the half-open byte range of it that the host gets."""
+    """An output: its buffer, and the half-open byte range that the host receives."""
 
     buffer: str
     start: int
@@ -27,18 +27,18 @@ class OutputLayout:
 
 @dataclass(frozen=True, slots=True)
 class OutputBindingLayout(OutputLayout):
-    """The same, with the buffer's binding number."""
+    """An output with the binding number of its buffer."""
 
     binding: int
 
     @property
     def word_count(self) -> int:
-        """How many u32 hold it; at least one, because no memory is empty."""
+        """The number of u32 words that hold the output; at least one, because memory is never empty."""
         return max(1, -(-self.size // 4))
 
 
 def output_binding_layout(buffer: Buffer, length: int) -> OutputBindingLayout:
-    """The layout of one output of `length` elements; `InvalidInput` if its declared range goes beyond them."""
+    """Return the layout of an output of `length` elements, or raise `InvalidInput` if its range exceeds them."""
     size = length * buffer.dtype.size
     start, stop = buffer.output_range or (0, size)
     if stop > size:
@@ -49,12 +49,12 @@ def output_binding_layout(buffer: Buffer, length: int) -> OutputBindingLayout:
 
 
 def output_binding_layouts(program: Program, lengths: Mapping[str, int]) -> tuple[OutputBindingLayout, ...]:
-    """The layouts of all outputs in binding order, for element counts by name."""
+    """Return the layouts of all outputs in binding order, for element counts by name."""
     return tuple(output_binding_layout(buffer, lengths[buffer.name]) for buffer in program.outputs)
 
 
 def output_layout_from_program(program: Program, lengths: Mapping[str, int]) -> OutputBindingLayout:
-    """The layout of the only output; `InvalidLaunch` for a program with another number of them."""
+    """Return the layout of the only output, or raise `InvalidLaunch` for another number of outputs."""
     layouts = output_binding_layouts(program, lengths)
     if len(layouts) != 1:
         names = ", ".join(layout.buffer for layout in layouts) or "none"
@@ -64,7 +64,7 @@ def output_layout_from_program(program: Program, lengths: Mapping[str, int]) -> 
 
 
 def enforce_actual_output_budget(config: DispatchConfig, layouts: Sequence[OutputLayout]) -> None:
-    """Raise `OutputLimitExceeded` if the outputs together are more than the configuration allows."""
+    """Raise `OutputLimitExceeded` if the total size of the outputs exceeds the limit of the configuration."""
     total = sum(layout.size for layout in layouts)
     if config.max_output_bytes is not None and total > config.max_output_bytes:
         raise OutputLimitExceeded(total, config.max_output_bytes)

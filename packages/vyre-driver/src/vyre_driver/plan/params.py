@@ -1,4 +1,4 @@
-"""The words that a kernel gets beside its buffers: element counts, each one u32, in the order of its parameters."""
+"""The arguments of a kernel beside its buffers: element counts as u32, in the order of its parameters."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from vyre_driver.plan.lengths import MAX_LENGTH
 
 
 def dispatch_param_words(names: Sequence[str], lengths: Mapping[str, int]) -> tuple[int, ...]:
-    """The counts of the buffers `names`; `InvalidInput` for one that is not known, or that is no u32."""
+    """Return the element counts of the buffers `names`, or raise `InvalidInput` if one is unknown or not a u32."""
     words: list[int] = []
     dispatch_param_words_into(names, lengths, words)
     return tuple(words)
 
 
 def dispatch_param_words_into(names: Sequence[str], lengths: Mapping[str, int], words: list[int]) -> None:
-    """The same, behind what `words` holds; on an error nothing is added."""
+    """Append the element counts of the buffers `names` to `words`. If an error is raised, nothing is added."""
     found = [lengths.get(name, -1) for name in names]
     for name, count in zip(names, found, strict=True):
         if not 0 <= count <= MAX_LENGTH:

@@ -1,4 +1,4 @@
-"""Which dispatches look alike: what was prepared for one of them serves the others."""
+"""Comparison of the shapes of dispatches. Dispatches with equal shapes can share prepared launches."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ if TYPE_CHECKING:
 
 
 def borrowed_input_shapes_match(first: Inputs, second: Inputs) -> bool:
-    """Whether two rows of inputs are as many, and as many bytes each."""
+    """Return whether two lists of inputs have the same length and the same sizes in bytes."""
     return _sizes(first) == _sizes(second)
 
 
 def borrowed_input_batch_shapes_match(batch: Sequence[Inputs]) -> bool:
-    """Whether all rows of a batch look alike; an empty batch does."""
+    """Return whether all lists of inputs of a batch have the same shapes; True for an empty batch."""
     return len({_sizes(row) for row in batch}) <= 1
 
 
 def dispatch_configs_share_launch_shape(first: DispatchConfig, second: DispatchConfig) -> bool:
-    """Whether two configurations lead to the same plan and code: label, profile and timeout do not count."""
+    """Return whether two configurations have the same plan and code. Label, profile and timeout are not compared."""
     return first.launch_shape == second.launch_shape
 
 
 def resolve_fixpoint_iterations(config: DispatchConfig) -> int:
-    """How often a dispatch runs its program: at least once, as `DispatchConfig` has checked."""
+    """Return how often a dispatch runs its program, which is at least once."""
     return config.fixpoint_iterations
 
 
 def program_vsa_fingerprint_words(program: Program) -> tuple[int, ...]:
-    """The fingerprint of a program as eight u32, its first bytes in the first of them, little-endian."""
+    """Return the fingerprint of a program as eight u32, in little-endian order of the bytes."""
     data = bytes.fromhex(program.fingerprint())
     return tuple(int.from_bytes(data[n : n + 4], "little") for n in range(0, 32, 4))
 
 
 def program_vsa_fingerprint(program: Program) -> list[int]:
-    """The same as a list, for callers that put it beside other words."""
+    """Return the fingerprint of a program as a list of eight u32."""
     return list(program_vsa_fingerprint_words(program))
 
 

@@ -2,8 +2,8 @@
 
     uniform n: u32[1] @1;  …  x[i] * n[0]      with n = 3      →      x[i] * 3
 
-A parameter is a uniform buffer of one element. The specialized program has one input less, a fingerprint of its own,
-and whatever the optimizer makes of the constant. Its results are those of the program with the value in that input.
+A parameter is a uniform buffer of one element. The specialized program does not have this input, and has another
+fingerprint. Its results are those of the original program with the value in that input.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ CACHED = 256
 
 @dataclass(frozen=True, slots=True)
 class SpecValue:
-    """A value of a type, exact: floats are rounded to it."""
+    """A value of a type. Floats are rounded to the type."""
 
     dtype: DType
     bits: int
 
     @classmethod
     def of(cls, dtype: DType, value: bool | int | float) -> SpecValue:
-        """`value` as a `dtype`; `LiteralOutOfRange` for an integer that is none of its."""
+        """Return `value` in a type, or raise `LiteralOutOfRange` for an integer that the type cannot hold."""
         return cls(dtype, literal(dtype, value).bits)
 
     @property
     def literal(self) -> Literal:
-        """The expression that stands for the value in a program."""
+        """Return the literal expression of the value."""
         return Literal(self.dtype, self.bits)
 
     def __str__(self) -> str:
@@ -63,7 +63,7 @@ class SpecMap(Mapping[str, SpecValue]):
 
     @classmethod
     def of(cls, program: Program, values: Mapping[str, bool | int | float]) -> SpecMap:
-        """Plain numbers in the types that `program` declares; `InvalidInput` for a name that is no parameter of it."""
+        """Return the values in the types that `program` declares, or raise `InvalidInput` for an unknown parameter."""
         found = {}
         for name, value in values.items():
             parameter = _parameter(program, name)
@@ -89,7 +89,7 @@ class SpecMap(Mapping[str, SpecValue]):
         return f"SpecMap({', '.join(f'{name}={value}' for name, value in self._values.items())})"
 
     def digest(self) -> str:
-        """A text that is equal for equal maps in every process; names and values have their lengths beside them."""
+        """Return a text that is equal for equal maps, in every process."""
         hasher = blake3(b"vyre specialization")
         for name, value in self._values.items():
             for part in (name, value.dtype.name, hex(value.bits)):
@@ -105,7 +105,7 @@ NO_VALUES = SpecMap({})
 
 @dataclass(frozen=True, slots=True)
 class SpecCacheKey:
-    """What a specialized program is known by: the general one, how it is bound, its workgroup size, and the values."""
+    """The key of a specialized program: the original program, its bindings, its workgroup size, and the values."""
 
     program: tuple[int, ...]
     name: str
@@ -115,7 +115,7 @@ class SpecCacheKey:
 
     @classmethod
     def of(cls, program: Program, values: SpecMap) -> SpecCacheKey:
-        """The key of the general `program` with `values`; the lengths of inputs have no part in it."""
+        """Return the key of the original `program` with `values`, which does not depend on the lengths of inputs."""
         words, layout = program_vsa_fingerprint_words(program), BindingPlan.of(program).fingerprint()
         return cls(words, program.name, layout, program.workgroup_size, values.digest())
 
@@ -125,9 +125,10 @@ _guard = ForkGuard()
 
 
 def specialize(program: Program, values: SpecMap) -> Program:
-    """`program` with these parameters as constants; itself for none.
+    """Return `program` with these parameters as constants; itself if there are none.
 
-    `InvalidInput` for a name that is no parameter, or a value of another type than it declares.
+    Raises:
+        InvalidInput: A name is not a parameter, or a value has another type than the declaration.
     """
     if not values:
         return program

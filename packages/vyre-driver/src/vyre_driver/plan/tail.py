@@ -1,7 +1,7 @@
-"""Launches that are larger than what they are for: how many lanes are left over.
+"""The lanes of a launch without an element.
 
-A grid is a whole number of workgroups, and a tree of lanes is a power of two. The lanes behind the last element have
-nothing to do: their stores are out of bounds, so they do nothing, and what others read of them is a neutral element.
+A grid is a whole number of workgroups, and a tree of lanes is a power of two. Stores of the lanes after the last
+element are out of bounds, so they have no effect, and other lanes read neutral elements for them.
 """
 
 from __future__ import annotations
@@ -14,21 +14,22 @@ from vyre_driver.plan.lengths import MAX_LENGTH
 
 @dataclass(frozen=True, slots=True)
 class TailMaskPolicy:
-    """`original_count` elements by `rounded_count` lanes, at least as many."""
+    """The numbers of elements (`original_count`) and of lanes (`rounded_count`), which is at least as large."""
 
     original_count: int
     rounded_count: int
 
     @property
     def tail_lanes(self) -> int:
-        """Lanes without an element."""
+        """The number of lanes without an element."""
         return self.rounded_count - self.original_count
 
 
 def coerce_to_pow2_with_tail_mask(count: int) -> TailMaskPolicy:
-    """The least power of two that is enough for `count` elements; no lanes for none.
+    """Return the least sufficient power of two of lanes for `count` elements; 0 lanes for 0 elements.
 
-    `InvalidLaunch` for a number below 0, or one that needs more lanes than a u32 can number.
+    Raises:
+        InvalidLaunch: `count` is negative, or needs more lanes than a u32 can count.
     """
     if not 0 <= count <= MAX_LENGTH:
         raise InvalidLaunch("count", needed=f"a number of elements up to {MAX_LENGTH}", got=repr(count))

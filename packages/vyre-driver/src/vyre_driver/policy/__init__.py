@@ -1,6 +1,6 @@
-"""Should this be done? Pure decisions: facts and thresholds in, a verdict with a reason out.
+"""Policies: pure functions from facts and thresholds to a verdict with a reason.
 
-`native` is imported on its first use: it judges functions only where a dispatch has an error budget.
+`native` is imported on its first use. It is needed only for dispatches with an error budget.
 """
 
 import lazy_loader

@@ -1,7 +1,7 @@
-"""May this program run here at all? Gates for those who run programs of others.
+"""Gates, by which an operator restricts the programs of others.
 
-A gate looks at the facts of a valid program and says yes, or no with a reason and a remedy. A gated backend asks before
-anything is compiled or dispatched, in every method of the contract that is given a program.
+A gate allows or denies a valid program by its facts, and states a reason and a remedy. A gated backend checks before
+anything is compiled or dispatched, in every method of the contract that takes a program.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from vyre_foundation.validate.facts import Determinism, Facts, Feature
 
 @dataclass(frozen=True, slots=True)
 class EnforceVerdict:
-    """What a gate says. `policy` names the gate that denied, `detail` its reason, `fix` what to do."""
+    """The verdict of a gate. `policy` names the gate that denied, `detail` is the reason, and `fix` the remedy."""
 
     is_allowed: bool
     policy: str = ""
@@ -40,17 +40,17 @@ class EnforceVerdict:
 
     @classmethod
     def allow(cls) -> EnforceVerdict:
-        """The verdict that the program may run; it names no policy."""
+        """Return the verdict that the program may run."""
         return cls(True)
 
     @classmethod
     def deny(cls, policy: str, detail: str, fix: str) -> EnforceVerdict:
-        """The verdict that the program may not run; the arguments become those of `PolicyDenied`."""
+        """Return the verdict that the program may not run. The arguments become those of `PolicyDenied`."""
         return cls(False, policy, detail, fix)
 
 
 class EnforceGate(ABC):
-    """One rule of the operator who runs programs of others."""
+    """A rule of an operator that allows or denies programs."""
 
     @abstractmethod
     def name(self) -> str:
@@ -58,18 +58,18 @@ class EnforceGate(ABC):
 
     @abstractmethod
     def evaluate(self, facts: Facts) -> EnforceVerdict:
-        """Whether the program with these facts may run. Pure: equal facts give equal verdicts."""
+        """Return whether the program with these facts may run. Equal facts must have equal verdicts."""
 
     def evaluate_launch(self, plan: LaunchPlan, inputs: Sequence[memoryview]) -> EnforceVerdict:
-        """Whether one launch over `inputs` may run, which is asked only where its program may not.
+        """Return whether a launch over `inputs` may run. It is called only if the program may not.
 
-        By default the answer is the same as for the program; a gate that looks at the grid or at bytes overrides this.
+        By default the verdict is that on the program. A gate that considers the grid or the inputs overrides this.
         """
         return self.evaluate(plan.facts)
 
 
 class Chain(EnforceGate):
-    """Gates one after another; the first that denies decides."""
+    """A sequence of gates, of which the first one that denies decides."""
 
     def __init__(self, *gates: EnforceGate) -> None:
         self.gates = gates
@@ -79,7 +79,7 @@ class Chain(EnforceGate):
         return ", ".join(gate.name() for gate in self.gates)
 
     def evaluate(self, facts: Facts) -> EnforceVerdict:
-        """The verdict of the first gate that denies; the gates behind it are not asked."""
+        """Return the verdict of the first gate that denies. Later gates are not evaluated."""
         for gate in self.gates:
             verdict = gate.evaluate(facts)
             if not verdict.is_allowed:
@@ -87,13 +87,13 @@ class Chain(EnforceGate):
         return EnforceVerdict.allow()
 
     def evaluate_launch(self, plan: LaunchPlan, inputs: Sequence[memoryview]) -> EnforceVerdict:
-        """As `evaluate`, of the gates' verdicts on the launch."""
+        """Return the verdict on a launch as `evaluate`."""
         verdicts = (gate.evaluate_launch(plan, inputs) for gate in self.gates)
         return next((verdict for verdict in verdicts if not verdict.is_allowed), EnforceVerdict.allow())
 
 
 class AllowedOps(EnforceGate):
-    """Only these ops, of the language and of dialects; a dialect's own id allows all of its ops."""
+    """A gate that allows only these ops, of the language and of dialects. The id of a dialect allows all of its ops."""
 
     def __init__(self, ops: Collection[str]) -> None:
         self._ops = frozenset(ops)
@@ -114,7 +114,7 @@ class AllowedOps(EnforceGate):
 
 
 class DeniedFeatures(EnforceGate):
-    """None of these features, such as traps or persistent memory."""
+    """A gate that denies features, such as traps or persistent memory."""
 
     def __init__(self, *features: Feature) -> None:
         self._features = frozenset(features)
@@ -132,9 +132,9 @@ class DeniedFeatures(EnforceGate):
 
 
 class ProvenDeterminism(EnforceGate):
-    """Only programs of which validation proves that the order of execution cannot show.
+    """A gate that allows only programs whose results are proven to be independent of the order of execution.
 
-    Of other programs, launches of which that is proven with their grid, lengths and uniform values.
+    Of other programs, it allows launches for which this is proven with their grid, lengths and uniform values.
     """
 
     def name(self) -> str:
@@ -142,11 +142,11 @@ class ProvenDeterminism(EnforceGate):
         return "proven determinism"
 
     def evaluate(self, facts: Facts) -> EnforceVerdict:
-        """Deny a program without the proof; `detail` and `fix` are of the first reason that speaks against it."""
+        """Deny a program without the proof. `detail` and `fix` are those of the first reason against determinism."""
         return self._verdict(facts.determinism)
 
     def evaluate_launch(self, plan: LaunchPlan, inputs: Sequence[memoryview]) -> EnforceVerdict:
-        """As `evaluate`, with a proof that knows the grid, the lengths and the uniform values."""
+        """Evaluate a launch as `evaluate`, by a proof with the grid, the lengths and the uniform values."""
         return self._verdict(launch_determinism(plan, inputs))
 
     def _verdict(self, determinism: Determinism) -> EnforceVerdict:
@@ -157,7 +157,7 @@ class ProvenDeterminism(EnforceGate):
 
 
 class MaxDeclaredBytes(EnforceGate):
-    """A limit for the bytes of memory that the declarations fix (host buffers of open length are not counted)."""
+    """A gate with a limit for declared memory in bytes. Host buffers without a declared length are not counted."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -167,7 +167,7 @@ class MaxDeclaredBytes(EnforceGate):
         return "declared memory"
 
     def evaluate(self, facts: Facts) -> EnforceVerdict:
-        """Deny a program whose declarations take more bytes; constant memory is not counted."""
+        """Deny a program whose declarations exceed the limit. Constant memory is not counted."""
         buffers = (b for b in facts.program.buffers if b.memory is not Memory.CONSTANT)
         total = sum(b.count * b.dtype.size for b in buffers if isinstance(b.count, int))
         if total <= self._most:
@@ -176,7 +176,7 @@ class MaxDeclaredBytes(EnforceGate):
 
 
 class GatedBackend(DelegatingBackend, contract=1, checked=False):
-    """A backend that asks `gate` about every program, and raises `PolicyDenied` where it says no."""
+    """A backend that raises `PolicyDenied` for every program that `gate` denies."""
 
     def __init__(self, inner: VyreBackend, gate: EnforceGate) -> None:
         super().__init__(inner)
@@ -185,7 +185,7 @@ class GatedBackend(DelegatingBackend, contract=1, checked=False):
     def ask(self, program: Program, inputs: Inputs | None = None, config: DispatchConfig = DEFAULT_CONFIG) -> None:
         """Raise `PolicyDenied` if the gate denies `program`, and its launch over `inputs` if these are given.
 
-        `InvalidProgram` if it is not valid. `inputs` that make no launch leave the program denied.
+        `InvalidProgram` is raised if the program is invalid. Invalid `inputs` do not change the verdict on the program.
         """
         verdict = self.gate.evaluate(validated(program))
         if not verdict.is_allowed and inputs is not None:

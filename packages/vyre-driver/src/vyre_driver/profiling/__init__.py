@@ -1,4 +1,4 @@
-"""What did a dispatch decide, and how close to the limits of its device does it run?"""
+"""Profiles and explanations: the verdicts about a dispatch, and its times relative to the limits of the device."""
 
 SECONDS = 0.5
 """How long a profile runs by default, after its first runs."""

@@ -1,7 +1,7 @@
-"""Explaining a dispatch: the verdicts that the planner, the engine and the lowering have taken, collected.
+"""Explanation of a dispatch: the verdicts of the planner, the engine and the lowering.
 
-Nothing is decided here. The launch is that of the backend's cache, with what its parts have recorded; the passes of the
-lowering run again under a watch, because compiled code does not keep what they did.
+Nothing is decided here. The launch comes from the cache of the backend. The passes of the lowering run again and are
+observed, because compiled code does not contain their verdicts.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ def explain(
     *,
     chosen: str = "",
 ) -> DispatchExplanation:
-    """Collect every verdict about a dispatch. The program is compiled if it is not yet, and not run.
+    """Collect every verdict about a dispatch. The program is compiled if necessary, but does not run.
 
     Args:
         program: The program.
         arrays: The inputs by buffer name. Their lengths matter, and the bytes of an indirect grid.
         backend: Where the dispatch would run.
         config: Its options.
-        chosen: Why it is that backend, where somebody chose it.
+        chosen: The reason for the choice of the backend, if it was chosen.
 
     Returns:
         The verdicts: of the backend, the plan, and on a backend of the engine also of queue, code, memory and lowering.
@@ -202,7 +202,7 @@ def _of_launch(launch: PreparedLaunch) -> Iterator[DispatchVerdict]:
 
 
 class LoweringWatch:
-    """Sees the passes of one lowering: which of them changed the program, and what became of the accesses."""
+    """An observer of one lowering: the passes that changed the program, and the results for accesses."""
 
     def __init__(self, program: Program) -> None:
         self.changed: dict[str, int] = {}

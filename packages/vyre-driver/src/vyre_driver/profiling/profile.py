@@ -1,7 +1,7 @@
-"""Profiling: what the kernels of a dispatch or of a graph take, move and compute, beside what the device can do.
+"""Profiling of the kernels of a dispatch or a graph: times, bytes and operations, relative to the roofs of the device.
 
-The dispatch runs on a traced backend of its own, first once with everything that a first dispatch does, then until the
-choice of its queue is settled and `seconds` have passed. Times are the device's, medians over the runs.
+The dispatch runs on a separate traced backend: once, including the work of a first dispatch, and then until the choice
+of its queue is settled and `seconds` have passed. Times are measured by the device, and are medians over the runs.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ PHASES = ("plan", "optimize", "legalize", "emit", "compile", "load code", "bind"
 class KernelProfile:
     """All launches of one program with one grid and one set of lengths.
 
-    `ns` is the median time of a launch on the device, of all kernels that the program was split into; None on a device
-    without a clock. `launches` are those of one run. `operations` and `moved_bytes` are those of one launch: at most,
-    where they are not `is_certain` because data decide about loops (see `plan.cost.WorkCount`); None where the launch
-    is not one of a program. The shares are of the roofs, None where either is unknown.
+    `ns` is the median time of a launch on the device, including all kernels of the program; None on a device without a
+    clock. `launches` is the number of launches in one run. `operations` and `moved_bytes` are those of one launch; they
+    are upper bounds unless `is_certain`, because loops may depend on data (see `plan.cost.WorkCount`), and None if the
+    launch is not of a program. The shares are relative to the roofs, and None if either is unknown.
     """
 
     program: str
@@ -75,24 +75,24 @@ class KernelProfile:
 
     @property
     def bytes_per_second(self) -> float | None:
-        """What it moves in a second."""
+        """The bytes that it moves per second."""
         return None if self.moved_bytes is None or not self.ns else self.moved_bytes / self.ns * 1e9
 
     @property
     def operations_per_second(self) -> float | None:
-        """What it computes in a second."""
+        """The operations per second."""
         return None if self.operations is None or not self.ns else self.operations / self.ns * 1e9
 
     @property
     def intensity(self) -> float | None:
-        """Operations for each byte that is moved."""
+        """The operations for each moved byte."""
         return None if not self.moved_bytes or self.operations is None else self.operations / self.moved_bytes
 
     @property
     def limit(self) -> str:
-        """The roof that it is nearest to: "memory", "caches" (more than memory gives) or "arithmetic".
+        """The nearest roof: "memory", "caches" (more than memory can provide) or "arithmetic".
 
-        "neither" where it is far from both, so that latency or the launch limits it; "" where a roof is unknown.
+        It is "neither" if both are far, so that latency or the launch is the limit; "" if a roof is unknown.
         """
         if self.memory_share is None or self.arithmetic_share is None:
             return ""
@@ -105,10 +105,10 @@ class KernelProfile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DispatchProfile:
-    """What the launches of one dispatch, or of one graph, take.
+    """The profile of a dispatch or a graph.
 
-    `wall_ns` is the median of a whole run on the host, `first_ns` that of the first one, of which `phases` are the
-    parts in nanoseconds. `kernels` are those that take most of the time first.
+    `wall_ns` is the median time of a run on the host. `first_ns` is the time of the first run, whose parts are
+    `phases`, in nanoseconds. `kernels` is ordered by time, the longest first.
     """
 
     name: str
@@ -166,11 +166,11 @@ class DispatchProfile:
         return fragment(f"profile of {self.name}", note, *parts)
 
     def to_html(self) -> str:
-        """The profile as a page of its own, which loads nothing."""
+        """Return the profile as a self-contained HTML page."""
         return page(f"{self.name} on {self.backend}", self._repr_html_())
 
     def to_json(self) -> dict[str, Any]:
-        """The profile as an object of JSON."""
+        """Return the profile as a JSON object."""
         kernels = []
         for kernel in self.kernels:
             derived = {name: getattr(kernel, name) for name in ("bytes_per_second", "operations_per_second", "limit")}
@@ -196,16 +196,16 @@ def profile(
     Args:
         program: The program.
         arrays: The inputs by buffer name.
-        backend: The backend whose device it runs on. It is not used itself: the device is opened a second time.
+        backend: The backend of the device. It is not used itself: the device is opened a second time.
         config: The options of the dispatches.
         seconds: How long to run, after the first runs; at least five runs count.
-        roofs: Whether to measure the roofs of the device, about a second, where they are not known yet.
+        roofs: Whether to measure the roofs of the device if they are not known, which takes about a second.
 
     Returns:
         The profile.
 
     Raises:
-        UnsupportedFeature: The backend is not one of the engine, so nothing knows its kernels.
+        UnsupportedFeature: The backend does not use the engine, so its kernels are not known.
         InvalidInput: An input, which the error names, is missing, unknown, or of another type.
     """
     ordered_inputs(program, arrays)

@@ -1,8 +1,8 @@
-"""The roofs of a device: the most bytes it moves and the most operations it computes in a second, both measured.
+"""The roofs of a device: the measured limits of bytes and operations per second.
 
-Small programs are run on the device itself: a sum of two arrays and a copy that fit in no cache, and long chains of
-multiplications and additions of f32 without memory. What they reach is the scale for other programs. It is measured
-once for each device and kept with its identity.
+Small programs run on the device: a sum of two arrays and a copy that fit in no cache, and long chains of
+multiplications and additions of f32 without memory accesses. The rates are measured once for each device, and stored
+under its identity.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ RUNS = 7
 
 @dataclass(frozen=True, slots=True)
 class Roofs:
-    """Bytes and operations in a second that a device reaches: those of large arrays, and of chains of f32."""
+    """The bytes per second of a device for large arrays, and its operations per second for chains of f32."""
 
     bytes_per_second: float
     operations_per_second: float
@@ -49,19 +49,19 @@ class Roofs:
 
     @property
     def ridge(self) -> float:
-        """Operations for each byte from which on arithmetic, not memory, is the limit."""
+        """The operations for each byte above which arithmetic is the limit, not memory."""
         return self.operations_per_second / self.bytes_per_second
 
 
 def roofs_of(backend: EngineBackend, *, measure: bool = True) -> Roofs | None:
-    """The roofs of a backend's device.
+    """Return the roofs of the device of a backend.
 
     Args:
         backend: A backend with resident memory. Its own device and caches are not used.
-        measure: Whether to measure what is not known yet, which takes about a second.
+        measure: Whether to measure roofs that are not known, which takes about a second.
 
     Returns:
-        The roofs; None where they are not known, or where the device has no clock.
+        The roofs; None if they are not known, or the device has no clock.
     """
     with backend.session() as device:
         workers = [queue.workers for queue in device.profile.queues]
@@ -80,10 +80,10 @@ def measure_roofs(backend: EngineBackend, memory_bytes: int | None = None) -> Ro
 
     Args:
         backend: The backend, which is not used itself: its device is opened a second time.
-        memory_bytes: The memory of the device, where it is known.
+        memory_bytes: The memory of the device, if known.
 
     Returns:
-        The roofs; None where the device has no clock.
+        The roofs; None if the device has no clock.
     """
     size = STREAM_BYTES if memory_bytes is None else min(STREAM_BYTES, memory_bytes // MEMORY_SHARE)
     count = max(1024, size // 4)

@@ -1,4 +1,4 @@
-"""Verdicts: what was decided about a dispatch, what was chosen, and why; as data and as text."""
+"""Verdicts: the decisions about a dispatch with their reasons, as data and as text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vyre_foundation.text.highlight import highlighted
 
 @dataclass(frozen=True, slots=True)
 class DispatchVerdict:
-    """One decision: `subject` says about what, `choice` is what was chosen, `reason` why. `facts` are numbers of it."""
+    """A decision about `subject`: the `choice`, its `reason`, and numbers, the `facts`."""
 
     subject: str
     choice: str
@@ -21,7 +21,7 @@ class DispatchVerdict:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """The verdict as an object of JSON; what is empty is left out."""
+        """Return the verdict as a JSON object, without empty fields."""
         found = {"subject": self.subject, "choice": self.choice, "reason": self.reason, "facts": dict(self.facts)}
         return {name: value for name, value in found.items() if value}
 
@@ -31,7 +31,7 @@ class DispatchVerdict:
 
 @dataclass(frozen=True, slots=True)
 class DispatchExplanation:
-    """All verdicts about one dispatch, or about one launch of a graph, in the order in which they are taken.
+    """All verdicts about a dispatch, or about a launch of a graph, in the order of the decisions.
 
     `text` is the program or the graph.
     """
@@ -66,25 +66,25 @@ class DispatchExplanation:
         raise KeyError(subject)
 
     def to_json(self) -> dict[str, Any]:
-        """The explanation as an object of JSON."""
+        """Return the explanation as a JSON object."""
         verdicts = [verdict.to_json() for verdict in self.verdicts]
         return {"name": self.name, "fingerprint": self.fingerprint, "verdicts": verdicts, "text": self.text}
 
 
 def verdict_table(verdicts: Sequence[DispatchVerdict]) -> Html:
-    """The verdicts as a table, with their reasons in a column."""
+    """Return the verdicts as a table, with their reasons in a column."""
     rows = [(verdict.subject, verdict.choice, verdict.reason) for verdict in verdicts]
     return table(("about", "chosen", "because"), rows)
 
 
 def verdict_lines(verdicts: Sequence[DispatchVerdict]) -> list[str]:
-    """A line for each verdict, with the subjects in a column."""
+    """Return a line for each verdict, with the subjects in a column."""
     width = max((len(verdict.subject) for verdict in verdicts), default=0)
     return [f"{verdict.subject:{width}}  {verdict}" for verdict in verdicts]
 
 
 def determinism(program: Program) -> DispatchVerdict:
-    """Whether every schedule is proven to give the same bytes.
+    """Return the verdict whether all schedules are proven to have the same results.
 
     Args:
         program: A valid program.

@@ -1,1 +1,1 @@
-"""Who is installed, and who is chosen?"""
+"""The installed backends and dialects, and the choice of a backend."""

@@ -1,4 +1,4 @@
-"""Emitting code ahead of time: which targets there are, and one way to ask any of them."""
+"""Compilation ahead of time: the available targets, and a function that compiles for any of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vyre_foundation.ir.program import Program
 
 
 def registered_aot_emitters() -> tuple[AotEmitter, ...]:
-    """The emitters of all registered backends, by target; of two for one target that of the preferred backend."""
+    """Return the emitters of all registered backends, ordered by target: for each the one of the preferred backend."""
     found: dict[str, AotEmitter] = {}
     for registration in registered_backends_by_precedence():
         for emitter in registration.aot:
@@ -22,9 +22,19 @@ def registered_aot_emitters() -> tuple[AotEmitter, ...]:
 
 
 def emit_aot_target(target: str, program: Program, config: DispatchConfig = DEFAULT_CONFIG) -> bytes:
-    """`program` for `target`, as the contents of a file.
+    """Compile a program ahead of time.
 
-    `UnsupportedFeature` lists the targets when no emitter makes this one; `KernelCompileFailed` if the emitter breaks.
+    Args:
+        target: The target of an emitter.
+        program: A valid program.
+        config: The options of later dispatches.
+
+    Returns:
+        The contents of a file.
+
+    Raises:
+        UnsupportedFeature: There is no emitter for the target; the error lists the targets.
+        KernelCompileFailed: The emitter failed.
     """
     require(emit_aot_target, Program, program)
     emitters = {emitter.target: emitter for emitter in registered_aot_emitters()}

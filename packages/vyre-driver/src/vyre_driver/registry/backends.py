@@ -1,7 +1,7 @@
-"""Who is installed and who is chosen.
+"""The registered backends, and the choice of one.
 
-Discovery happens at the first question and is kept; nothing here opens a device until a backend is acquired or its
-availability is asked for.
+Installed backends are discovered at the first query and cached. A device is opened only when a backend is acquired; its
+availability may be probed before.
 """
 
 from __future__ import annotations
@@ -42,11 +42,15 @@ class _Registry:
 _registry = _Registry()
 
 _DEVICE = re.compile(r"(.+):([0-9]{1,6})")
-"""A backend and the index of a device."""
+"""The id of a backend and the index of a device."""
 
 
 def register(registration: BackendRegistration) -> None:
-    """Add a backend by hand, as tests and embedders do. A taken id raises `DuplicateBackend`."""
+    """Register a backend without an entry point, for tests and applications.
+
+    Raises:
+        DuplicateBackend: The id is registered already.
+    """
     with _registry.guard.lock:
         if registration.id in _registry.all():
             first, fix = "an earlier registration", "choose another id, or unregister the first"
@@ -57,39 +61,44 @@ def register(registration: BackendRegistration) -> None:
 
 
 def unregister(id: str) -> None:
-    """Take back what `register` added; installed backends stay."""
+    """Remove a backend that was added by `register`. Installed backends are not affected."""
     with _registry.guard.lock:
         _registry.registered.pop(id, None)
 
 
 def refresh() -> None:
-    """Look for installed backends again at the next question."""
+    """Discover installed backends again at the next query."""
     with _registry.guard.lock:
         _registry.discovered = None
 
 
 def registered_backends() -> tuple[BackendRegistration, ...]:
-    """Every usable registration, by id."""
+    """Return all usable registrations, ordered by id."""
     return tuple(registration for _, registration in sorted(_registry.all().items()))
 
 
 def registered_backends_by_precedence() -> tuple[BackendRegistration, ...]:
-    """All usable registrations, the most preferred first; ties are ordered by id."""
+    """Return all usable registrations, the most preferred first. Ties are ordered by id."""
     return tuple(sorted(_registry.all().values(), key=lambda r: (r.precedence, r.id)))
 
 
 def backend_problems() -> tuple[BackendProblem, ...]:
-    """Installed backends that are left out, each with its reason and remedy."""
+    """Return the installed backends that cannot be used, each with a reason and a remedy."""
     return _registry.discovery().problems
 
 
 def origin_of(id: str) -> BackendOrigin | None:
-    """Where an installed backend comes from; None for one that was registered by hand, and for one that is unknown."""
+    """Return the distribution of an installed backend; None if it was added by `register`, or is unknown."""
     return None if id in _registry.registered else _registry.discovery().origins.get(id)
 
 
 def registration_of(id: str) -> BackendRegistration:
-    """The registration of a backend. `UnknownBackend` lists what there is and says what to install."""
+    """Return the registration of a backend.
+
+    Raises:
+        UnknownBackend: The id is not registered. The error lists the registered ids and what to install.
+        BackendUnavailable: The backend is installed, but cannot be used.
+    """
     known = _registry.all()
     if id in known:
         return known[id]
@@ -103,15 +112,25 @@ def registration_of(id: str) -> BackendRegistration:
 
 
 def availability(id: str) -> Availability:
-    """What the backend's own probe says; a probe that fails makes the backend unavailable."""
+    """Return the result of the probe of a backend. If the probe fails, the backend is unavailable."""
     return _probe(registration_of(id))
 
 
 def acquire(id: str, device: int | None = None) -> VyreBackend:
-    """A fresh backend, which belongs to the caller: `shutdown` it when done.
+    """Open a backend.
 
-    ``"id:1"`` names a device, as ``acquire("id", 1)`` does. `UnknownBackend` if the id is not registered,
-    `BackendUnavailable` with the probe's reason if it cannot run here, or if it has no such device.
+    Args:
+        id: The id of the backend, or the id and the index of a device, as in ``"id:1"``.
+        device: The index of a device. By default the backend chooses one.
+
+    Returns:
+        A new backend, which belongs to the caller. Call `shutdown` to close it.
+
+    Raises:
+        UnknownBackend: The id is not registered.
+        BackendUnavailable: The backend cannot run on this machine, or has no such device. The error has the reason of
+            the probe.
+        InvalidLaunch: `device` is not an index, or `id` has one too.
     """
     name, index = split_device(id)
     if device is not None:
@@ -125,15 +144,19 @@ def acquire(id: str, device: int | None = None) -> VyreBackend:
 
 
 def split_device(name: str) -> tuple[str, int | None]:
-    """The id and the index of the device in ``"id:1"``; None where the name has no index."""
+    """Return the id and the index of the device in ``"id:1"``. The index is None if the name has none."""
     found = _DEVICE.fullmatch(name)
     return (found[1], int(found[2])) if found else (name, None)
 
 
 def device_names(id: str) -> tuple[str, ...]:
-    """The names of the devices of a backend, by index; "" for the one of a backend that has no choice.
+    """Return the names of the devices of a backend by index; ``("",)`` for a backend that lists no devices.
 
-    Runtimes may be loaded in this process, but no device is opened. `BackendUnavailable` if the backend cannot run.
+    Runtimes may be loaded in this process, but no device is opened.
+
+    Raises:
+        UnknownBackend: The id is not registered.
+        BackendUnavailable: The backend cannot run on this machine.
     """
     registration = registration_of(id)
     _require_available(registration)
@@ -146,10 +169,15 @@ def device_names(id: str) -> tuple[str, ...]:
 
 
 def acquire_preferred_dispatch_backend() -> VyreBackend:
-    """The most preferred backend that is available, among those that may be chosen without being named.
+    """Open the most preferred backend that is available, among those that may be chosen automatically.
 
-    Backends are tried in the order of precedence, and only the one that is returned is opened. One whose probe or
-    factory fails is passed over. When there is none, `BackendUnavailable` lists everything that was tried.
+    Backends are tried in the order of precedence. A backend whose probe or factory fails is skipped.
+
+    Returns:
+        A new backend, which belongs to the caller.
+
+    Raises:
+        BackendUnavailable: No backend is available. The error lists those that were tried, with reasons.
     """
     tried = []
     for registration in registered_backends_by_precedence():
@@ -185,7 +213,7 @@ def _acquire_device(registration: BackendRegistration, index: int) -> VyreBacken
 
 
 def _made(registration: BackendRegistration, backend: object) -> VyreBackend:
-    """What a factory has made, if it is the backend that was registered."""
+    """Return the result of a factory, or raise an error if it is not the registered backend."""
     if not isinstance(backend, VyreBackend):
         raise _wrong(registration, f"its factory returned {kind_of(backend)}, expected a VyreBackend")
     if (id := backend.id()) != registration.id:
@@ -198,7 +226,7 @@ def _wrong(registration: BackendRegistration, reason: str) -> BackendUnavailable
 
 
 def report_to_authors(id: str) -> str:
-    """What to do about a fault in the code of a backend."""
+    """Return the remedy for a fault in the code of a backend."""
     origin = origin_of(id)
     whose = "the backend's authors" if origin is None else f"the authors of {origin.distribution}"
     return f"report it to {whose}"

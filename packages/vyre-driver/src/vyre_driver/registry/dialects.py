@@ -1,7 +1,7 @@
-"""Which ops there are: those of the language and those of every installed dialect, as one table.
+"""The ops of the language and of every installed dialect, as one table.
 
-A dialect needs nothing from a backend: each of its ops is a composition, so it runs on all of them at once, and where
-it has a text in the language of a target, the target takes that. It is announced by an entry point of the group
+A dialect works on every backend without changes there, because each of its ops is a composition. If it has source in
+the language of a target, the target uses that source. A dialect is found by an entry point of the group
 ``vyre.dialects``, or by a manifest in a folder of `VYRE_DIALECT_PATH`.
 """
 
@@ -38,32 +38,32 @@ from vyre_foundation.dtype import DType
 from vyre_foundation.ops import OPS, Laws, Op, Tier
 
 InternedOpId = NewType("InternedOpId", str)
-"""The id of an op as one object for each text: compared by identity, hashed once."""
+"""The interned id of an op, which can be compared by identity."""
 
 DialectRegistration: TypeAlias = Callable[[], Dialect]
-"""What an entry point of the group ``vyre.dialects`` names; called once, when somebody first calls a dialect's op."""
+"""The object of an entry point of the group ``vyre.dialects``. It is called once, at the first use of a dialect."""
 
 LANGUAGE = "vyre"
-"""The dialect that the language itself counts as."""
+"""The name of the dialect of the ops of the language."""
 
 
 def intern_string(text: str) -> InternedOpId:
-    """The one object for this id in this process."""
+    """Return the interned object for an id in this process."""
     return InternedOpId(sys.intern(text))
 
 
 class Category(Enum):
-    """Who gives an op its meaning."""
+    """How an op is defined."""
 
     INTRINSIC = "intrinsic"
-    """The op table of the language; every backend spells it or lowers it."""
+    """By the op table of the language. Every backend spells it or lowers it."""
     COMPOSITE = "composite"
-    """Other ops: the call is expanded before lowering."""
+    """By other ops. Calls are expanded before lowering."""
 
 
 @dataclass(frozen=True, slots=True)
 class TypedParam:
-    """One operand or result."""
+    """An operand or a result of an op."""
 
     name: str
     type: DType
@@ -71,7 +71,7 @@ class TypedParam:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """Types that an op takes and gives. Most ops have one signature for each type of their operands."""
+    """The types of the operands and results of an op. Most ops have one signature for each type of operands."""
 
     inputs: tuple[TypedParam, ...]
     outputs: tuple[TypedParam, ...]
@@ -84,7 +84,7 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class OpBackendTarget:
-    """An op that has a form of its own for `target`, the language that a backend's kernels are printed in."""
+    """An op with source in `target`, the language in which a backend prints kernels."""
 
     op: InternedOpId
     target: str
@@ -92,7 +92,7 @@ class OpBackendTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpDef:
-    """An op. `laws` hold bit for bit for integers; compositions state none, but `lowerings`."""
+    """An op. `laws` hold bit for bit for integers. Compositions have `lowerings` instead of laws."""
 
     id: InternedOpId
     dialect: str
@@ -104,13 +104,13 @@ class OpDef:
 
     @property
     def targets(self) -> tuple[OpBackendTarget, ...]:
-        """Where a text stands in for the composition."""
+        """The targets with source that replaces the composition."""
         return tuple(OpBackendTarget(self.id, language) for language in sorted(self.lowerings.texts))
 
 
 @dataclass(frozen=True, slots=True)
 class DialectRegistry:
-    """All ops at one moment, by id: those of the language first, then those of dialects in order."""
+    """All ops by id: those of the language first, then those of dialects in order."""
 
     ops: Mapping[InternedOpId, OpDef]
     dialects: tuple[Dialect, ...]
@@ -118,13 +118,13 @@ class DialectRegistry:
 
     @classmethod
     def current(cls) -> DialectRegistry:
-        """What is installed and registered now."""
+        """Return the ops that are installed and registered now."""
         language = (_of_language(op) for op in OPS.values() if op.tier is Tier.LANGUAGE)
         found = (*language, *map(_of_dialect, registered_ops()))
         return cls(MappingProxyType({op.id: op for op in found}), installed_dialects(), dialect_problems())
 
     def lookup(self, id: str) -> OpDef:
-        """The op with this id; `UnknownCallee` if there is none."""
+        """Return the op with an id, or raise `UnknownCallee` if there is none."""
         if id not in self.ops:
             known = ", ".join(sorted({op.dialect for op in self.ops.values()}))
             fix = "install the distribution that defines it; `vyre ops` lists what there is"

@@ -1,4 +1,4 @@
-"""Finding the installed backends: entry points in, registrations and problems out. A bad plugin harms itself alone."""
+"""Discovery of installed backends by entry points. A broken entry point does not affect other backends."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GROUP = "vyre.backends"
 
 @dataclass(frozen=True, slots=True)
 class BackendProblem:
-    """An installed backend that is left out: by which distribution, why, and the remedy."""
+    """An installed backend that cannot be used, with its distribution, the reason and a remedy."""
 
     id: str
     distribution: str
@@ -30,7 +30,7 @@ class BackendProblem:
 
 @dataclass(frozen=True, slots=True)
 class BackendOrigin:
-    """Where an installed backend comes from: the distribution, and the ``module:attribute`` of its entry point."""
+    """The origin of an installed backend: the distribution, and the ``module:attribute`` of its entry point."""
 
     distribution: str
     value: str
@@ -41,7 +41,7 @@ class BackendOrigin:
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """What the entry points gave, by id in alphabetical order."""
+    """The results of discovery, by id in alphabetical order."""
 
     backends: dict[str, BackendRegistration]
     problems: tuple[BackendProblem, ...]
@@ -49,7 +49,7 @@ class Discovery:
 
 
 def discover() -> Discovery:
-    """Load every entry point of the group once; imports only the modules that hold registrations."""
+    """Load every entry point of the group. Only the modules of registrations are imported."""
     backends: dict[str, BackendRegistration] = {}
     origins: dict[str, BackendOrigin] = {}
     problems: list[BackendProblem] = []
@@ -88,7 +88,7 @@ def _load(entry: EntryPoint) -> BackendRegistration | BackendProblem:
 
 
 def _skew(registration: BackendRegistration, owner: str) -> BackendProblem | None:
-    """Another contract is met here, before any call could go wrong."""
+    """Return a problem if the backend implements another version of the contract."""
     if registration.contract == CONTRACT:
         return None
     older = "vyre-driver" if registration.contract > CONTRACT else owner

@@ -1,4 +1,4 @@
-"""Where well-known backends come from: hints for the message when one is missing. Nothing depends on the table."""
+"""The distributions of known backends, for messages about missing backends. Nothing else depends on the table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INSTALL_HINTS = MappingProxyType({
 
 
 def install_hint(backend: str, registered: tuple[str, ...]) -> str:
-    """What to do about a backend id that is not registered."""
+    """Return the remedy for a backend id that is not registered."""
     if backend in INSTALL_HINTS:
         return INSTALL_HINTS[backend]
     offers = "; ".join(f"{id}: {command}" for id, command in INSTALL_HINTS.items() if id not in registered)

@@ -1,4 +1,4 @@
-"""Every device of every backend, queried in processes of their own: this one loads no runtime and opens nothing.
+"""The devices of all backends. Each backend is queried in a separate process; this one loads no runtimes.
 
 ``python -m vyre_driver.registry.listing ID`` prints the devices of one backend as JSON.
 """
@@ -32,7 +32,7 @@ TIMEOUT_S = 120.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceListing:
-    """A device that a backend lists. `profile` is None where it cannot be opened, and `reason` says why."""
+    """A device of a backend. If it cannot be opened, `profile` is None, and `reason` states why."""
 
     backend: str
     index: int
@@ -42,12 +42,12 @@ class DeviceListing:
 
     @property
     def address(self) -> str:
-        """What names it wherever a backend is named, such as ``id:1``."""
+        """The name of the device, such as ``id:1``, which is accepted wherever a backend is named."""
         return f"{self.backend}:{self.index}"
 
     @property
     def identity(self) -> tuple[str, ...] | None:
-        """What compiled code depends on; equal for devices that share it."""
+        """The facts on which compiled code depends. They are equal for devices that share code."""
         return None if self.profile is None else self.profile.identity
 
 
@@ -67,10 +67,10 @@ class DeviceListings(tuple[DeviceListing, ...]):
 def devices(backend: str | None = None) -> DeviceListings:
     """List the devices of all available backends of this machine, the most preferred backend first.
 
-    Each backend is asked in a process of its own, which takes about a second, and all at the same time.
+    All backends are queried at the same time, each in a separate process, which takes about a second.
 
     Args:
-        backend: The id of a backend, to ask that one alone.
+        backend: The id of a backend, to query only that one.
 
     Returns:
         The devices by backend and index. A backend that is not available has none.

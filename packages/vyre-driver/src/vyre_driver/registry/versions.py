@@ -1,4 +1,4 @@
-"""Versions of installed distributions, and of packages that are imported."""
+"""The versions of installed distributions and of imported packages."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from importlib.metadata import PackageNotFoundError, version
 
 
 def package_version(package: str) -> str:
-    """What an imported package says of itself: the version of the code that runs, without a look at its metadata."""
+    """Return the version of an imported package, from its attribute `__version__`, without reading metadata."""
     version: str = sys.modules[package].__version__
     return version
 
 
 @cache
 def distribution_version(distribution: str) -> str:
-    """The version that is installed, for messages and cache keys."""
+    """Return the version of an installed distribution, for messages and cache keys."""
     try:
         return version(distribution)
     except PackageNotFoundError:

@@ -1,1 +1,1 @@
-"""How a graph runs: memory by liveness, steps over resident memory, launches that do not block."""
+"""Execution of graphs: memory by liveness, steps over resident memory, asynchronous launches."""

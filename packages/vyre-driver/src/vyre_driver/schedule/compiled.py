@@ -1,4 +1,4 @@
-"""Graphs that are ready to run on one backend."""
+"""Graphs that are compiled for one backend."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class GraphWatcher(Protocol):
-    """A backend that is told of each launch of a graph."""
+    """A backend that observes each launch of a graph."""
 
     def watch_graph(self, name: str, input_bytes: int, run: Callable[[], Any]) -> Any:
-        """What `run` gives, which is one launch of the graph with this name."""
+        """Return the result of `run`, which is one launch of the graph with this name."""
         ...
 
 
 class CompiledGraph:
-    """A graph that is admitted by one backend and has its memory. Made by `compile_graph`.
+    """A graph that is compiled for one backend, with its memory. Made by `compile_graph`.
 
     Launches run one after another. They share the memory of inputs and temporaries, so a launch allocates nothing.
     """
@@ -83,34 +83,34 @@ class CompiledGraph:
 
     @property
     def executor(self) -> str:
-        """Which executor runs it: "queue", "waves", "host" or "devices"."""
+        """The executor: "queue", "waves", "host" or "devices"."""
         return self._executor.name
 
     @property
     def reason(self) -> str:
-        """Why that executor was chosen."""
+        """The reason for the choice of the executor."""
         return self._executor.reason
 
     @property
     def verdict(self) -> FormVerdict | None:
-        """What was decided about fusion and overlap, and what was measured; None for "host" and "devices"."""
+        """The decision about fusion and overlap, with measurements; None for "host" and "devices"."""
         return self._executor.verdict
 
     @property
     def dispatches(self) -> tuple[str, ...]:
-        """The dispatches that a launch runs, by the names of their nodes, with "+" between those that are fused."""
+        """The dispatches of a launch by the names of their nodes, joined by "+" if they are fused."""
         return self._executor.dispatches
 
     @property
     def loops(self) -> Mapping[str, LoopVerdict]:
-        """For each loop with a flag, whether it is enqueued in batches and why.
+        """For each loop with a flag, whether it is enqueued in batches, and the reason.
 
-        Of a graph with resident buffers it is known after the first launch.
+        For a graph with resident buffers, it is known after the first launch.
         """
         return self._executor.loops
 
     def launch(self, inputs: Mapping[str, object] | None = None, /, **arrays: object) -> PendingGraph:
-        """Begin a launch; the call does not wait for the device.
+        """Submit a launch, without waiting for the device.
 
         Args:
             inputs: The inputs by name, for names that keywords cannot have.
@@ -158,7 +158,7 @@ class CompiledGraph:
             return self._shaped(run)
 
     def close(self) -> None:
-        """Wait for launches that have begun, and give back the device memory. Calling it again does nothing."""
+        """Wait for submitted launches, and free the device memory. A second call does nothing."""
         for pending in tuple(self._pending):
             pending.wait()
         with self._guard.lock:
@@ -284,14 +284,14 @@ def compile_graph(
     overlap: bool | None = None,
     placement: Mapping[str, VyreBackend] = MappingProxyType({}),
 ) -> CompiledGraph:
-    """Prepare a graph for one backend: everything that can be refused is refused here, before anything runs.
+    """Compile a graph for one backend. Everything that can be refused is refused here, before anything runs.
 
     Args:
         graph: The graph.
-        backend: Where it runs. One without resident memory runs it through host memory.
+        backend: The backend. If it has no resident memory, the graph runs through host memory.
         fusion: Whether dispatches may be fused where that is proven to give the same bytes.
-        overlap: Whether transfers may run beside launches, where the backend does that. None takes what was measured of
-            this graph on this device (`tune_graph`), and a rule where nothing was.
+        overlap: Whether transfers may run beside launches, if the backend supports that. None uses the measurement of
+            this graph on this device (`tune_graph`), or a rule if there is none.
         placement: Other backends, or other devices, by the names of the nodes that run there. The name of a loop or a
             call places everything in it. Copies between devices are derived.
 
@@ -315,7 +315,7 @@ def compile_graph(
 
 
 def compile_form(graph: Graph, backend: VyreBackend, verdict: FormVerdict) -> CompiledGraph:
-    """Prepare a valid graph for one backend in one form; see `compile_graph`."""
+    """Compile a valid graph for one backend in one form; see `compile_graph`."""
     try:
         backend.allocate_resident(1).end()
     except UnsupportedFeature as error:  # of the two required methods, or little more: a dispatch checks its program

@@ -1,4 +1,4 @@
-"""Launches of graphs that have begun."""
+"""Handles of submitted launches of graphs."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ Arrays: TypeAlias = "dict[str, Array]"
 class PendingGraph:
     """A launch of a graph. Its inputs may not change before it has ended.
 
-    `result` may be called again: it gives the same arrays, or raises the same error. Handles may be waited for in any
-    order, from any thread, or not at all. An interrupt, or the end of a wait's timeout, leaves the launch pending. A
-    task of asyncio that is cancelled while it awaits the launch cancels it.
+    `result` may be called again, and then returns the same arrays or raises the same error. Handles may be awaited in
+    any order, from any thread, or not at all. After an interrupt or a timeout, the launch stays pending. If an asyncio
+    task is cancelled while it awaits the launch, the launch is cancelled.
     """
 
     def __init__(self, backend: str) -> None:
@@ -47,11 +47,11 @@ class PendingGraph:
         return f"<PendingGraph on {self._backend!r}: {'ready' if self.is_ready() else 'in flight'}>"
 
     def is_ready(self) -> bool:
-        """Whether `result` would return at once."""
+        """Return whether `result` would return without waiting."""
         return self._ended.is_set()
 
     def cancel(self) -> bool:
-        """Ask the launch to end before its next call of the backend: the next sequence, or batch of a loop.
+        """Request that the launch ends before its next call of the backend: the next sequence, or batch of a loop.
 
         Returns:
             Whether it has not ended yet. `result` then raises `LaunchCancelled`, unless there was no next call.
@@ -60,20 +60,20 @@ class PendingGraph:
         return not self.is_ready()
 
     def is_cancelled(self) -> bool:
-        """Whether `cancel` was called."""
+        """Return whether `cancel` was called."""
         return self._is_cancelled
 
     def result(self, timeout: float | None = None) -> Arrays:
         """Wait for the launch.
 
         Args:
-            timeout: The most seconds to wait; 0 asks once and does not wait, None is no limit.
+            timeout: The limit of the wait in seconds. None: no limit. 0: check once, without waiting.
 
         Returns:
             The outputs by name.
 
         Raises:
-            InvalidInput: `timeout` is no number of seconds, or below 0.
+            InvalidInput: `timeout` is not a number of seconds, or negative.
             DispatchTimeout: The time has passed; the launch is still pending.
             BackendError: A node failed; the error names it. Contents of resident buffers that the graph writes are
                 undefined, and a note of the error names those.
@@ -104,7 +104,7 @@ class PendingGraph:
         return self.result()
 
     def settle(self, run: Callable[[], Arrays]) -> None:
-        """Take what `run` returns or raises as the outcome. For the thread that runs the launch."""
+        """Store the result or the error of `run` as the outcome. For the thread that runs the launch."""
         if self.is_ready():  # in a forked process
             return
         try:
@@ -114,7 +114,7 @@ class PendingGraph:
         self._ended.set()
 
     def abandon(self) -> None:
-        """Let waits raise an error. For a forked process, where the thread that runs the launch is not."""
+        """Let waits raise an error. For a forked process, in which the thread that runs the launch does not exist."""
         if not self.is_ready():
             reason = "it was submitted before this process was forked"
             self._error = StaleHandle("the launch of a graph", reason, fix="compile and launch the graph in the child")
@@ -135,7 +135,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class LaunchThread:
-    """Runs launches one after another, on a thread that is started by the first.
+    """A thread that runs launches one after another. The first launch starts it.
 
     It is a daemon: at the end of the interpreter the engine decides how long work in flight is waited for.
     """
@@ -147,7 +147,7 @@ class LaunchThread:
         self._guard = ForkGuard()
 
     def submit(self, pending: PendingGraph, run: Callable[[], Arrays]) -> None:
-        """Run it after all that were submitted before."""
+        """Run a launch after all earlier ones."""
         with self._guard.lock:
             self._work.put((pending, run))
             if self._thread is None or not self._thread.is_alive():  # a forked process has no threads
@@ -159,7 +159,7 @@ class LaunchThread:
                     pending.settle(run)
 
     def end(self) -> None:
-        """End the thread after all that was submitted."""
+        """End the thread after all submitted launches."""
         self._work.put(None)
 
 

@@ -1,1 +1,1 @@
-"""Backends and a device port without a device, for testing code that takes one."""
+"""Backends and a device port without a device, for tests."""

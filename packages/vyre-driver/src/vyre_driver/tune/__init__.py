@@ -1,6 +1,6 @@
-"""What is faster here? Measured, and kept with the device.
+"""Tuning: choices by measurement, which are stored with the device.
 
-The modules of the stub are imported on first use: `variants` needs the optimizer, and most processes measure nothing.
+The modules of the stub are imported on first use. `variants` needs the optimizer, and most processes do not measure.
 """
 
 import lazy_loader

@@ -1,7 +1,7 @@
-"""How the keys of a sort are distributed, by a sample, and which sort that speaks for.
+"""The distribution of the keys of a sort, from a sample, and the choice of a sort by it.
 
-A sample proves nothing about the other keys. So what it speaks for must be right for all keys: a sort that leaves
-digits out first makes sure, over all keys, that they are equal there, and a sample only says whether to look.
+A sample proves nothing about the other keys, so the chosen sort must be correct for all keys. A sort that leaves digits
+out first verifies over all keys that they are equal there; the sample only determines whether to verify.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ FEW_BYTES = 1 << 16
 
 
 class SortBackend(Enum):
-    """The ways to sort keys that an algorithm may choose among."""
+    """The methods of sorting keys among which an algorithm may choose."""
 
     SERIAL = "serial"
     """One invocation makes all passes."""
     RADIX = "radix"
     """A pass over all keys for each digit."""
     NARROW_RADIX = "narrow radix"
-    """The same for the digits alone in which the keys differ."""
+    """A pass over all keys for each digit in which the keys differ."""
     BUCKETS = "buckets"
     """A pass over all keys for the leading digit in which they differ; then each bucket is sorted where it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """What a sample of unsigned keys shows.
+    """The distribution of unsigned keys in a sample.
 
-    `varying` has the bits in which sampled keys differ, or all keys; `bits` is the width of a key. `fullest` is the
-    greatest share of the sampled keys that have one leading digit: the `DIGIT` bits from the highest that varies.
+    `varying` has the bits in which the sampled keys, or all keys, differ; `bits` is the width of a key. `fullest` is
+    the greatest share of the sampled keys with the same leading digit: the `DIGIT` bits from the highest that varies.
     """
 
     length: int
@@ -56,7 +56,7 @@ class Distribution:
 
     @classmethod
     def of(cls, keys: npt.NDArray[np.unsignedinteger[Any]], varying: int | None = None) -> Distribution:
-        """The distribution of keys with one axis, by `SAMPLE` of them. `varying` says in which bits all differ."""
+        """Return the distribution of keys, from `SAMPLE` of them. `varying` has the bits in which all keys differ."""
         sample = keys[:: -(-keys.size // SAMPLE) or 1]
         if varying is None:
             varying = varying_bits(sample)
@@ -83,7 +83,7 @@ class Distribution:
 
 
 def select_sort_backend(distribution: Distribution, *, has_buckets: bool = False) -> SortBackend:
-    """The sort that a distribution speaks for; `BUCKETS` only if the caller `has_buckets`."""
+    """Return the sort for a distribution; `BUCKETS` only if the caller `has_buckets`."""
     if distribution.length <= SERIAL:
         return SortBackend.SERIAL
     if has_buckets and distribution.digits > 1 and distribution.is_spread:
@@ -94,12 +94,12 @@ def select_sort_backend(distribution: Distribution, *, has_buckets: bool = False
 
 
 def varying_bits(keys: npt.NDArray[np.unsignedinteger[Any]]) -> int:
-    """The bits in which keys differ; 0 for no keys."""
+    """Return the bits in which keys differ; 0 for no keys."""
     if not keys.size:
         return 0
     return int(np.bitwise_or.reduce(keys)) ^ int(np.bitwise_and.reduce(keys))
 
 
 def digits_of(varying: int, bits: int) -> tuple[int, ...]:
-    """The first bits of the digits that have one of the bits `varying`."""
+    """Return the first bits of the digits that contain one of the bits `varying`."""
     return tuple(first for first in range(0, bits, DIGIT) if varying >> first & ((1 << DIGIT) - 1))

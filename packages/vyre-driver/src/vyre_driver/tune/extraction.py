@@ -1,4 +1,4 @@
-"""Which variant of a program a device runs fastest: each is measured there."""
+"""The fastest variant of a program on a device, by measurement."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ExtractionDevice:
-    """A device on which variants are measured, over these inputs by name, and the options of the dispatches."""
+    """A device for measurements, with the inputs by name and the options of the dispatches."""
 
     backend: VyreBackend
     inputs: Mapping[str, object]
@@ -33,8 +33,8 @@ class ExtractionDevice:
 class DeviceExtraction:
     """The fastest variant of a program on a device.
 
-    `program` is the variant, as it is lowered; `variant` is its name, "" for what the optimizer leaves. `ns` is what a
-    dispatch takes. `trials` are all variants with their times, or why they are refused.
+    `program` is the variant before lowering; `variant` is its name, "" for the result of the optimizer. `ns` is the
+    time of a dispatch. `trials` has all variants with their times, or the reasons for which they were refused.
     """
 
     device: str
@@ -45,17 +45,18 @@ class DeviceExtraction:
 
 
 def extract_best_for_device(program: Program, device: ExtractionDevice) -> DeviceExtraction:
-    """Find the fastest of the variants of a program that are proven equal, and launch it on this device from now on.
+    """Find the fastest of the proven variants of a program, and use it for later launches on this device.
 
     Args:
         program: A valid program.
         device: A backend of the engine, and inputs of the size that matters.
 
     Returns:
-        The variant. What the optimizer leaves stays unless another is faster beyond noise, and gives the same bytes.
+        The variant. The result of the optimizer is kept unless another variant is faster beyond noise, with the same
+        bytes.
 
     Raises:
-        UnsupportedFeature: The backend's launches cannot be chosen.
+        UnsupportedFeature: The launches of the backend cannot be chosen.
         BackendError: The program as it is cannot be dispatched.
     """
     engine = innermost(device.backend)

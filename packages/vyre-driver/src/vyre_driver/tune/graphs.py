@@ -1,8 +1,8 @@
-"""Which form of a graph is the fastest on a device: its forms race, and the winner is kept with the device.
+"""The fastest form of a graph on a device, by measurement. It is stored with the device.
 
-A form says what an executor may do beside the recorded order: fuse, launch small dispatches together, overlap transfers
-with launches. One whose outputs are other bytes than those of the recorded order takes no part. The present form is the
-incumbent, so a later race does not change it back and forth (`race`).
+A form states what an executor may do: fuse, launch small dispatches together, overlap transfers with launches. Forms
+whose outputs differ from those of the recorded order are excluded. The present form is the incumbent, so repeated races
+do not alternate between forms (`race`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from vyre_driver.tune.tuner import clock_of
 
 @dataclass(frozen=True, slots=True)
 class FormTrial:
-    """One form and what became of it: nanoseconds of a launch (the median of `samples`), or why it has none."""
+    """A form with the nanoseconds of a launch (the median of `samples`), or the reason for which there are none."""
 
     form: GraphForm
     ns: float | None
@@ -35,7 +35,7 @@ class FormTrial:
 
 @dataclass(frozen=True, slots=True)
 class GraphTuningReport:
-    """What a race has found for one graph on one device."""
+    """The result of a race for one graph on one device."""
 
     backend: str
     device: str
@@ -58,13 +58,13 @@ def tune_graph(
     backend: VyreBackend,
     clock: Callable[[Callable[[], object]], Clock] = clock_of,
 ) -> GraphTuningReport:
-    """Find the fastest form of a graph on a backend by measurement, and take it when the graph is compiled.
+    """Find the fastest form of a graph on a backend by measurement, and use it when the graph is compiled.
 
     Args:
         graph: A graph without resident buffers: each launch begins with the same contents.
         arrays: Its inputs by name.
         backend: A backend with resident memory.
-        clock: Warms a launch up, and gives what times it.
+        clock: A function that warms a launch up, and returns a function that times it.
 
     Returns:
         The report. Its verdict is kept with the device's identity, for this graph.

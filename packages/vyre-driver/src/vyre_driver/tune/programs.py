@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """What `tune_program` has found: a report for each backend, and the route if there were several.
+    """The result of `tune_program`: a report for each backend, and the route if there were several.
 
-    `refused` says by backend why it takes no part.
+    `refused` has the reasons for which backends were excluded.
     """
 
     reports: tuple[TuningReport, ...]
@@ -50,7 +50,7 @@ def tune_program(
     config: DispatchConfig = DEFAULT_CONFIG,
     workgroup_sizes: Iterable[Extent] | None = None,
 ) -> Tuning:
-    """Find by measurement how a program is launched fastest over data of this size, and do so from now on.
+    """Find the fastest launch of a program over data of this size by measurement, and use it for later launches.
 
     Args:
         program: A valid program.
@@ -63,10 +63,10 @@ def tune_program(
             proven.
 
     Returns:
-        What was tried, with times, and what was taken. Only what gives the same bytes is taken.
+        What was tried, with times, and what was chosen. Only launches with the same bytes are chosen.
 
     Raises:
-        UnsupportedFeature: No backend among those that are named can be tuned.
+        UnsupportedFeature: None of the named backends can be tuned.
         BackendError: The program cannot be dispatched on the first backend.
     """
     started = time.perf_counter_ns()

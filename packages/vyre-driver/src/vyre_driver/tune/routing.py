@@ -1,8 +1,8 @@
-"""Which backend runs a program, by the size of its data: measured, transfers included, and kept between processes.
+"""The choice of a backend by the size of the data, from stored measurements that include transfers.
 
-A route holds for the bucket in which it was measured, and for buckets between two that have the same route. Where none
-holds, the most preferred backend runs the program, as everywhere. A route is forgotten when its backend opens another
-device than the one that was measured.
+A route applies to the size bucket in which it was measured, and to buckets between two with the same route. Otherwise
+the most preferred backend runs the program. A route is dropped when its backend opens another device than the measured
+one.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ METHOD = 1
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The backend for a program and a size bucket, the identity of its device, and what was measured.
+    """The backend for a program and a size bucket, with the identity of its device and the measurements.
 
-    `times` are nanoseconds of a dispatch from host memory to host memory, by backend.
+    `times` has the nanoseconds of a dispatch from host memory to host memory by backend.
     """
 
     backend: str
@@ -47,14 +47,14 @@ class Route:
 
 
 class RoutingTable:
-    """Routes by program and size bucket: those of earlier processes, and of this one."""
+    """Routes by program and size bucket, of this process and of earlier ones."""
 
     def __init__(self, known: DeviceSignatureTable | None = None) -> None:
         self._known = DeviceSignatureTable(None) if known is None else known
         self._routes: dict[str, dict[int, Route]] = {}
 
     def of(self, program: Program) -> Mapping[int, Route]:
-        """All routes of a program, by bucket."""
+        """Return all routes of a program by bucket."""
         digest = program.fingerprint()
         found = self._routes.get(digest)
         if found is None:
@@ -64,12 +64,12 @@ class RoutingTable:
     def route(
         self, program: Program, byte_lengths: Sequence[int], config: DispatchConfig = DEFAULT_CONFIG
     ) -> Route | None:
-        """The route of a launch over inputs of these sizes, None where none was measured."""
+        """Return the route of a launch over inputs of these sizes, or None."""
         found = self.of(program)
         return _between(found, size_bucket(byte_lengths, config)) if found else None
 
     def record(self, program: Program, bucket: int, route: Route, cost_ns: int = 0) -> None:
-        """Take a route from now on, and in later processes."""
+        """Use a route for later launches, also in later processes."""
         self._replace(program, {**self.of(program), bucket: route}, cost_ns)
 
     def forget(self, program: Program, backend: str) -> None:
@@ -114,17 +114,17 @@ def _route(fields: Fields) -> Route:
 
 @cache
 def shared_routes() -> RoutingTable:
-    """The table of this process, over the store that the environment names."""
+    """Return the table of this process, in the store that the environment names."""
     return RoutingTable(DeviceSignatureTable(shared_store()))
 
 
 def routed_backend(
     program: Program, byte_lengths: Sequence[int], config: DispatchConfig = DEFAULT_CONFIG
 ) -> VyreBackend:
-    """The backend for a launch that names none: the measured route's, else the most preferred one that is available.
+    """Return the backend for a launch that names none: that of the measured route, or the most preferred available one.
 
     Raises:
-        BackendUnavailable: There is no backend that may be chosen without its name.
+        BackendUnavailable: No backend that may be chosen automatically is available.
     """
     routes = shared_routes()
     route = routes.route(program, byte_lengths, config)
@@ -146,7 +146,7 @@ def backend_for_launch(
     arrays: Mapping[str, object],
     config: DispatchConfig = DEFAULT_CONFIG,
 ) -> VyreBackend:
-    """The backend of a launch over arrays by name: the one that is named, else the one that `routed_backend` gives.
+    """Return the backend of a launch over arrays by name: the named one, or that of `routed_backend`.
 
     Raises:
         UnknownBackend: No installed package registers the id.

@@ -1,10 +1,10 @@
-"""Compile in the background, and replace what runs by what turned out to be faster.
+"""Compilation in the background, and replacement of launches by faster ones.
 
-A speculative pipeline dispatches at once by the launch that the engine takes. Beside it, on a second opening of the
-device and in another thread, a second launch of the same program is compiled and run once. When that is done, and not
-before, the next dispatches run both: the outputs are compared byte for byte, and the times are compared as in every
-race. The second launch takes the place of the first where it is faster beyond noise. No dispatch waits for a
-compilation of the second launch, and none gives outputs of a launch that was not compared.
+A speculative pipeline at first uses the launch that the engine chooses. Meanwhile a second launch of the same program
+is compiled and run once, on a second instance of the device and in another thread. After that, dispatches run both
+launches: the outputs are compared byte for byte, and the times are compared as in every race. The second launch
+replaces the first if it is faster beyond noise. No dispatch waits for the compilation of the second launch, and no
+dispatch returns outputs of a launch that was not compared.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 
 class SpeculativeVariantKind(Enum):
-    """The launch that runs at first, and the one that is compiled beside it."""
+    """The launch that runs at first, and the one that is compiled in the background."""
 
     CONSERVATIVE = "conservative"
     SPECULATIVE = "speculative"
@@ -54,7 +54,7 @@ class SpeculativeVariantKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SpeculativeVariantKeys:
-    """A program, the size bucket of a launch, and the two ways to launch it."""
+    """A program, the size bucket of a launch, and the two launches."""
 
     program: Program
     bucket: int
@@ -64,7 +64,7 @@ class SpeculativeVariantKeys:
 
 @dataclass(frozen=True, slots=True)
 class SpeculativeVariantRace:
-    """Nanoseconds of each dispatch by both launches, in the same order, and whether all outputs were the same bytes."""
+    """The nanoseconds of each dispatch by both launches, in the same order, and whether all outputs were equal."""
 
     conservative_ns: tuple[float, ...]
     speculative_ns: tuple[float, ...]
@@ -74,7 +74,7 @@ class SpeculativeVariantRace:
 
 @dataclass(frozen=True, slots=True)
 class SpeculativeVariantDecision:
-    """Which launch runs from now on, nanoseconds saved in each dispatch, and why."""
+    """The launch that is used from now on, the nanoseconds saved in each dispatch, and the reason."""
 
     winner: SpeculativeVariantKind
     saved_ns: float
@@ -82,7 +82,7 @@ class SpeculativeVariantDecision:
 
 
 def decide_race(race: SpeculativeVariantRace) -> SpeculativeVariantDecision:
-    """The speculative launch wins with equal bytes, by the margin of every race, and beyond noise."""
+    """Decide a race. The speculative launch wins with equal bytes, by the margin of every race, and beyond noise."""
     conservative = SpeculativeVariantKind.CONSERVATIVE
     if not race.has_equal_bytes:
         return SpeculativeVariantDecision(conservative, 0.0, "its outputs are other bytes")
@@ -98,10 +98,9 @@ def decide_race(race: SpeculativeVariantRace) -> SpeculativeVariantDecision:
 def record_speculative_variant_race(
     backend: Tunable, keys: SpeculativeVariantKeys, race: SpeculativeVariantRace
 ) -> SpeculativeVariantDecision:
-    """Decide a race, and launch the program by the winner from now on, also in later processes.
+    """Decide a race, and use the winner for later launches of the program, also in later processes.
 
-    The winner is found by what is launched, the program and its size, and not by a name of its own. Launches that are
-    prepared stay as they are.
+    The winner is stored under the program and its size. Prepared launches are not changed.
     """
     decision = decide_race(race)
     if decision.winner is SpeculativeVariantKind.SPECULATIVE:
@@ -111,14 +110,14 @@ def record_speculative_variant_race(
 
 @runtime_checkable
 class Reopenable(Protocol):
-    """A backend that can open its device a second time, for another thread."""
+    """A backend that can open a second instance of its device for another thread."""
 
     def opened_again(self) -> VyreBackend:
-        """A backend of the same device that shares nothing with this one; the caller shuts it down."""
+        """Return a backend of the same device that shares nothing with this one. The caller shuts it down."""
 
 
 def in_background(work: Callable[[], T]) -> Future[T]:
-    """Run `work` in a thread that does not keep the interpreter from ending, or here if none starts any more."""
+    """Run `work` in a daemon thread, or in this thread if no thread can be started."""
     future: Future[T] = Future()
 
     def run() -> None:
@@ -141,7 +140,7 @@ def compile_speculative(
     config: DispatchConfig = DEFAULT_CONFIG,
     candidate: LaunchChoice | None = None,
 ) -> CompiledPipeline:
-    """Compile a program, and look for a faster launch of it while it runs.
+    """Compile a program, and search for a faster launch in the background.
 
     Args:
         backend: A backend of the engine.
@@ -150,7 +149,7 @@ def compile_speculative(
         candidate: The launch to try. By default another workgroup size, where it is proven not to matter.
 
     Returns:
-        A pipeline that dispatches at once. `SpeculativePipeline.decision` says what became of the candidate.
+        A pipeline that can be used at once. `SpeculativePipeline.decision` has the result for the candidate.
 
     Raises:
         UnsupportedFeature: The backend's device cannot be opened twice.
@@ -166,7 +165,7 @@ def compile_speculative(
 
 
 class SpeculativePipeline(DelegatingPipeline):
-    """A pipeline that replaces its launch by a candidate, once that is compiled and has won a race."""
+    """A pipeline that replaces its launch by a candidate that was compiled and has won a race."""
 
     def __init__(
         self,
@@ -202,7 +201,7 @@ class SpeculativePipeline(DelegatingPipeline):
             self._lock.release()
 
     def close(self) -> None:
-        """Free both launches. A compilation that still runs ends in the background, and frees what it made."""
+        """Free both launches. A running compilation ends in the background, and then frees its results."""
         self._conservative.close()
         if self._compiled is not None:
             self._compiled.add_done_callback(_free)
@@ -299,16 +298,16 @@ def _free(compiled: Future[tuple[VyreBackend, CompiledPipeline]]) -> None:
 def compile_async(
     backend: VyreBackend, program: Program, config: DispatchConfig = DEFAULT_CONFIG
 ) -> Future[CompiledPipeline]:
-    """Compile a program while other dispatches go on.
+    """Compile a program while other dispatches continue.
 
     Args:
-        backend: The backend. One of the engine compiles on a second opening of its device, whose code it then loads;
-            dispatches wait for the loading at most. Other backends compile in the background as they do it anyway.
+        backend: The backend. If it uses the engine, it compiles on a second instance of its device and loads the code;
+            dispatches wait only for the loading. Other backends compile in a background thread.
         program: A valid program.
         config: As for `compile`.
 
     Returns:
-        A future; its result is the pipeline, or raises what `compile` raises.
+        A future, whose result is the pipeline. It raises the errors of `compile`.
     """
     engine = innermost(backend)
     if not isinstance(engine, CompilesAhead):
@@ -323,7 +322,7 @@ def compile_async(
 
 @runtime_checkable
 class CompilesAhead(Protocol):
-    """A backend that can compile on a second opening of its device."""
+    """A backend that can compile on a second instance of its device."""
 
     def compile_beside(self, program: Program, config: DispatchConfig) -> None:
-        """Compile a program elsewhere and load its code, where the runtime gives its code away."""
+        """Compile a program on a second instance and load its code, if the runtime can export code."""

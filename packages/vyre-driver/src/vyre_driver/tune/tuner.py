@@ -1,11 +1,11 @@
-"""Find the fastest launch of a program by running it.
+"""Search for the fastest launch of a program by measurement.
 
-What cannot be faster is not run: a workgroup size that `policy.sizes` rules out, and a queue that would take
-longer at best (`policy.queue`). Where nothing is left, nothing is measured.
+Candidates that cannot be faster are not measured: workgroup sizes that `policy.sizes` excludes, and queues whose lower
+bound is too long (`policy.queue`).
 
-The queues come first, then the workgroup sizes on the fastest of them. Each candidate runs once before it is timed,
-which also compiles it; one whose outputs are not those of the program as it is, byte for byte, takes no part. The
-others race (`race`).
+Queues are compared first, then workgroup sizes on the fastest queue. Each candidate runs once before it is timed, which
+also compiles it. Candidates whose outputs differ from those of the unchanged program are excluded. The others race
+(`race`).
 """
 
 from __future__ import annotations
@@ -50,34 +50,34 @@ WIDTHS = tuple(2**n for n in range(3, 11))
 
 @runtime_checkable
 class Tunable(Protocol):
-    """A backend whose launches can be chosen: those of the engine."""
+    """A backend whose launches can be chosen. Backends on the engine are."""
 
     def id(self) -> str:
-        """The backend's id."""
+        """Return the id of the backend."""
 
     def device_profile(self) -> DeviceProfile:
-        """The facts of the device."""
+        """Return the facts of the device."""
 
     def pipeline_for_trial(self, program: Program, config: DispatchConfig, choice: LaunchChoice) -> CompiledPipeline:
-        """A pipeline whose launches take `choice`."""
+        """Return a pipeline whose launches use `choice`."""
 
     def queue_of_trial(self, pipeline: CompiledPipeline) -> int:
-        """The position of the queue that the launches of such a pipeline take by now."""
+        """Return the position of the queue that the launches of such a pipeline use now."""
 
     def launch_choice(
         self, program: Program, byte_lengths: Sequence[int], config: DispatchConfig
     ) -> LaunchChoice | None:
-        """The choice that launches of this size take, None for none."""
+        """Return the choice that launches of this size use, or None."""
 
     def take_choice(
         self, program: Program, bucket: int, choice: LaunchChoice, cost_ns: int = 0, *, drops_prepared: bool = True
     ) -> None:
-        """Launch a program by `choice` from now on."""
+        """Use `choice` for later launches of a program."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One candidate and what became of it: nanoseconds of a dispatch (the median of `samples`), or why it has none."""
+    """A candidate with the nanoseconds of a dispatch (the median of `samples`), or the reason for their absence."""
 
     choice: LaunchChoice
     ns: float | None
@@ -87,10 +87,10 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class TuningReport:
-    """What a search has found for one program, on one device, for one size bucket.
+    """The result of a search for one program, on one device, for one size bucket.
 
-    `choice` is what launches take from now on; that of the engine where nothing is faster beyond noise. `sizes` says
-    which workgroup sizes were tried, and why no others.
+    `choice` is used for later launches; it is that of the engine if nothing is faster beyond noise. `sizes` states
+    which workgroup sizes were tried, and the reason for which others were not.
     """
 
     backend: str
@@ -112,7 +112,7 @@ class TuningReport:
 
     @property
     def speedup(self) -> float:
-        """How many times faster a dispatch is by the choice."""
+        """The speedup of a dispatch by the choice."""
         return self.choice.own_ns / self.choice.ns if self.choice.ns else 1.0
 
 
@@ -123,7 +123,7 @@ def tune_launches(
     config: DispatchConfig = DEFAULT_CONFIG,
     workgroup_sizes: Iterable[Extent] | None = None,
 ) -> TuningReport:
-    """Find the fastest launch of `program` over arrays of this size on a backend of the engine, and take it.
+    """Find the fastest launch of `program` over arrays of this size, and use it for later launches.
 
     Args:
         backend: A backend of the engine.

@@ -1,1 +1,1 @@
-"""Vectorization: workgroups as loops, loop versioning, index-set splitting; the shape that CPU compilers vectorize."""
+"""Vectorization: workgroups as loops, loop versioning and index-set splitting, for CPU compilers that vectorize."""

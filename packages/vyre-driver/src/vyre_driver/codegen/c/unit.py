@@ -1,4 +1,4 @@
-"""A translation unit: the prelude, the constant tables, and a function for every kernel."""
+"""Printing of a translation unit: the prelude, the constant tables, and a function for every kernel."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from vyre_foundation.ir.walk import program_expressions, statements
 
 
 def print_unit(lowered: Lowered, dialect: CDialect) -> SourceText:
-    """The text of all kernels of `lowered`, which was legalized for ``dialect.target()``.
+    """Return the source of all kernels of `lowered`, which was legalized for ``dialect.target()``.
 
-    Equal programs give equal texts, in every process.
+    Equal programs have equal source, in every process.
     """
     lines = Lines()
     for line in dialect.prelude.splitlines():

@@ -1,1 +1,1 @@
-"""Loop versioning: regions written twice, without the checks that one comparison before them decides."""
+"""Loop versioning: two versions of a region, one without the checks that a comparison before it decides."""
