@@ -23,7 +23,7 @@ from vyre_driver.errors import InvalidInput, InvalidLaunch
 from vyre_driver.observe.live import by_profile
 from vyre_driver.plan.axes import given_shapes, shaped_launch
 from vyre_driver.plan.launch import grid_of_invocations, require_x_alone, with_invocations
-from vyre_driver.plan.programs import HasProgram, program_of
+from vyre_driver.plan.programs import HasProgram, required_program
 from vyre_driver.tune.routing import backend_for_launch
 from vyre_foundation import Program
 from vyre_foundation.forks import ForkGuard
@@ -195,20 +195,6 @@ def grid_for(
         InvalidLaunch: `program` is not a program, or `invocations` is invalid.
     """
     return grid_of_invocations(required_program(program), invocations, DEFAULT_CONFIG if config is None else config)
-
-
-def required_program(given: object) -> Program:
-    """The program that a caller passes, or that of a kernel.
-
-    Raises:
-        InvalidLaunch: It is none.
-    """
-    found = program_of(given)
-    if found is None:
-        fix = "pass what build() returned, or a kernel; a graph runs by graph.compile().run(…)"
-        got = "None" if given is None else type(given).__name__
-        raise InvalidLaunch("program", needed="a Program", got=got, fix=fix)
-    return found
 
 
 class ProgramLaunch(NamedTuple):

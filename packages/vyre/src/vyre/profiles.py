@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import vyre_driver
-from vyre.execution import backend_for, launch_of, on_host, required_program
+from vyre.execution import backend_for, launch_of, on_host
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.registration import Selection
 from vyre_driver.graph.nodes import Graph
 from vyre_driver.graph.record import GraphRecorder
-from vyre_driver.plan.programs import HasProgram
+from vyre_driver.plan.programs import HasProgram, required_program
 from vyre_driver.profiling import SECONDS
 from vyre_driver.profiling.verdicts import DispatchExplanation
 from vyre_driver.registry.backends import availability, registered_backends_by_precedence

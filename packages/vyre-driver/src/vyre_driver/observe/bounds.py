@@ -25,7 +25,7 @@ from vyre_driver.observe.accesses import (
     without_traps,
 )
 from vyre_driver.plan.axes import given_shapes, shaped_launch
-from vyre_driver.plan.programs import HasProgram
+from vyre_driver.plan.programs import HasProgram, required_program
 from vyre_foundation.build import Value
 from vyre_foundation.dtype import i64, u32, u64
 from vyre_foundation.functions import max as maximum, min as minimum
@@ -82,8 +82,7 @@ def out_of_bounds(
     Raises:
         VyreError: The dispatch failed.
     """
-    if not isinstance(program, Program):
-        program = program.program
+    program = required_program(program)
     if program.shapes is not None:
         shaped = shaped_launch(program, given_shapes(program.shapes, arrays), config, arrays)
         zeros = {name: np.zeros(shape, dtype) for name, shape, dtype in shaped.zeros}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from vyre_driver.errors import InvalidLaunch
 from vyre_foundation.ir.program import Program
 
 
@@ -22,3 +23,17 @@ def program_of(given: object) -> Program | None:
         return given
     found = getattr(given, "program", None)
     return found if isinstance(found, Program) else None
+
+
+def required_program(given: object) -> Program:
+    """The program that a caller passes, or that of a kernel.
+
+    Raises:
+        InvalidLaunch: It is none.
+    """
+    found = program_of(given)
+    if found is None:
+        fix = "pass what build() returned, or a kernel; a graph runs by graph.compile().run(…)"
+        got = "None" if given is None else type(given).__name__
+        raise InvalidLaunch("program", needed="a Program", got=got, fix=fix)
+    return found
