@@ -16,6 +16,8 @@ import vyre_distributed as vd
 from vyre_algorithms.monoids import SCANNED
 from vyre_algorithms.tree import BLOCK
 from vyre_distributed import chunked, mapped
+from vyre_distributed.worker import local_backend
+from vyre_driver.arrays.make import array
 from vyre_driver.errors import InvalidInput, InvalidLaunch
 from vyre_foundation.build import program
 from vyre_foundation.dtype import f32, u32
@@ -218,13 +220,51 @@ def test_what_does_not_fit_is_refused_before_anything_runs() -> None:
     for refused in (lambda: vd.cumsum(unknown), lambda: vd.bincount(unknown.astype(int), length=2)):
         with pytest.raises(InvalidInput, match=r"chunks of known sizes\. Fix: call x\.compute_chunk_sizes"):
             refused()
-    with pytest.raises(InvalidInput, match="expected the first and the last edge"):
-        vd.histogram(x, 10)
+    for bins in (10, np.int64(10)):
+        with pytest.raises(InvalidInput, match="expected the first and the last edge"):
+            vd.histogram(x, bins)
+    with pytest.raises(InvalidInput, match=r"'length': got -3, expected 0 … 268435456\. Fix: pass a number in"):
+        vd.bincount(x.astype(int), length=-3)
+    with pytest.raises(InvalidInput, match=r"'length': got str, expected an integer\. Fix: pass an integer"):
+        vd.bincount(x.astype(int), length="3")  # type: ignore[arg-type]
     with program("two", 64) as p:
         p.write("a", u32, 1)[0] = 1
         p.write("b", u32, 1)[0] = 1
     with pytest.raises(InvalidLaunch, match=r"got 2 \(a, b\), expected a program with one output"):
         vd.map_blocks(p.build(), x)
+    with pytest.raises(InvalidLaunch, match=r"got ufunc, expected a Program\. Fix: pass what build\(\) returned"):
+        vd.map_blocks(np.sqrt, x)  # type: ignore[arg-type]
+    u = x.astype(np.uint32)
+    with pytest.raises(InvalidInput, match=r"'factor': got \(\), expected the shape \(10,\)\. Fix: .*compute\(\)"):
+        vd.map_blocks(scaled(), u, u.max())
+    with pytest.raises(InvalidInput, match=r"'factor': got list, expected a number, or an array of u32\. Fix: make"):
+        vd.map_blocks(scaled(), u, [3])
+
+
+def test_arrays_that_go_whole_to_every_launch_may_be_those_of_a_device() -> None:
+    x = np.arange(9, dtype=np.uint32)
+    found = vd.map_blocks(scaled(), da.from_array(x, chunks=4), array(local_backend(), np.array([3], np.uint32)))
+    assert np.array_equal(found.compute(), x * 3)
+
+
+def test_masked_chunks_are_refused() -> None:
+    """Dask's metadata may not tell, so that tasks look at their chunks; the mask was dropped."""
+    x = RANDOM.standard_normal(3 * BLOCK, dtype=np.float32)
+    masked = da.map_blocks(lambda chunk: np.ma.masked_array(chunk, chunk > 0), da.from_array(x, chunks=BLOCK))
+    refused: list[Callable[[], da.Array]] = [
+        *(lambda f=f: f(masked) for f in (vd.sum, vd.max, vd.exact_sum, vd.cumsum, vd.scan, vd.sort, vd.unique)),
+        lambda: vd.sum(masked.reshape(-1, 3), axis=0),
+        lambda: vd.top_k(masked, 2)[0],
+        lambda: vd.histogram(masked, 4, (-1, 1)),
+        lambda: vd.map_blocks(smoothed(), masked),
+        lambda: vd.map_overlap(smoothed(), masked, depth=6),
+        lambda: vd.map_blocks(scaled(), da.zeros(4, dtype=np.uint32), np.ma.masked_array(np.uint32([3]), [True])),
+    ]
+    for call in refused:
+        with pytest.raises(
+            InvalidInput, match=r"got a masked array, expected an array without a mask\. Fix: pass \.fi"
+        ):
+            call().compute()
 
 
 def test_tasks_run_on_the_cluster(client: Client) -> None:

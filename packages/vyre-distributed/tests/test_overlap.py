@@ -152,12 +152,15 @@ def test_halos_that_do_not_fit_are_refused_before_anything_runs() -> None:
     x = da.from_array(X[:, 0, 0].copy(), chunks=4)
     refused: list[tuple[dict[str, Any], str]] = [
         ({"depth": 12}, r"'depth': got 12, of 11 elements of axis 0, expected at most the length .*Fix: use a smaller"),
-        ({"depth": -1}, r"'depth': got -1, expected a number of elements for each axis"),
-        ({"depth": {1: 2}}, r"'depth': got \[1\], expected axes below 1"),
+        ({"depth": -1}, r"'depth': got -1, expected a number of elements for each axis.*Fix: pass one number"),
+        ({"depth": {1: 2}}, r"'depth': got \[1\], expected axes below 1.*Fix: name axes"),
         ({"depth": {0: (1, 2)}}, r"'depth': got \(1, 2\), expected a number of elements"),
-        ({"depth": 2, "boundary": "mirror"}, "'boundary': got 'mirror', expected a number, or one of reflect, nearest"),
+        (
+            {"depth": 2, "boundary": "mirror"},
+            "'boundary': got 'mirror', expected a number of int64, or one of.*Fix: pass one of",
+        ),
         ({"depth": 2, "boundary": 2**63}, "'boundary': got 9223372036854775808, expected a number of int64"),
-        ({"depth": 2, "steps": 0}, "'steps': got 0, expected a number of at least 1"),
+        ({"depth": 2, "steps": 0}, "'steps': got 0, expected a number of at least 1.*Fix: pass how often"),
         ({"depth": 2, "boundary": "periodic", "steps": 6}, r"'steps': got 12 of 11 elements.*Fix: take fewer steps"),
     ]
     for options, message in refused:

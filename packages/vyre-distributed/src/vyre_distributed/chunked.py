@@ -15,7 +15,7 @@ import dask.array as da
 import numpy as np
 
 import vyre_algorithms
-from vyre_algorithms.arguments import as_dtype, axis_of, type_of
+from vyre_algorithms.arguments import array_of, as_dtype, axis_of, count, type_of
 from vyre_algorithms.exact import CELLS, long_accumulator, rounded
 from vyre_algorithms.monoids import SCANNED, reduction_of, result_type
 from vyre_algorithms.tree import BLOCK, reduce_blocks, reduce_sequence
@@ -123,7 +123,7 @@ def histogram(x: da.Array, /, bins: int | Sequence[float], range: tuple[float, f
     Raises:
         InvalidInput: There are no edges, or they do not ascend.
     """
-    if isinstance(bins, int) and range is None:
+    if np.ndim(bins) == 0 and range is None:
         raise InvalidInput("range", needed="the first and the last edge", got="None", fix="pass range=(first, last)")
     _, edges = vyre_algorithms.histogram(np.zeros(0), bins, range)
     return _counts(x, _histogram, edges.size - 1, edges=edges)
@@ -138,18 +138,22 @@ def bincount(x: da.Array, /, *, length: int) -> da.Array:
 
     Returns:
         The counts, as int64. Computing them raises `InvalidInput` if a number is not below `length`.
+
+    Raises:
+        InvalidInput: `length` is not a number from 0 to 2**28.
     """
-    return _counts(x, _bincount, length, length=length)
+    bins = count(length, "length", 1 << 28)
+    return _counts(x, _bincount, bins, length=bins)
 
 
 # ── what is built ──
 
 
-def empty(x: object) -> Array:
+def empty(x: object, name: str = "x") -> Array:
     """No elements, of the type of a chunked array."""
     if not isinstance(x, da.Array):
         fix = "make one with dask.array.from_array, or use vyre_algorithms"
-        raise InvalidInput("x", needed="a dask.array", got=type(x).__name__, fix=fix)
+        raise InvalidInput(name, needed="a dask.array", got=type(x).__name__, fix=fix)
     return np.empty(0, x.dtype)
 
 
@@ -260,5 +264,5 @@ def _bincount(chunk: Array, *, length: int) -> Array:
 
 
 def vector(chunk: Array) -> Array:
-    """A chunk as one sequence."""
-    return np.ascontiguousarray(chunk).reshape(-1)
+    """A chunk as one sequence; `InvalidInput` if it is not an array of NumPy's own, such as one with a mask."""
+    return np.ascontiguousarray(array_of(chunk)).reshape(-1)

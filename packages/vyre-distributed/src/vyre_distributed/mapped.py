@@ -12,14 +12,16 @@ import dask.array as da
 import numpy as np
 import numpy.typing as npt
 
+from vyre_algorithms.arguments import array_of
 from vyre_distributed.worker import decoded, local_backend
+from vyre_driver.arrays.make import imported
 from vyre_driver.backend.config import DEFAULT_CONFIG
 from vyre_driver.backend.typed import number_bytes
 from vyre_driver.errors import InvalidInput, InvalidLaunch
 from vyre_driver.plan.axes import given_shapes, shaped_launch
 from vyre_driver.plan.launch import validated
-from vyre_driver.plan.programs import HasProgram
-from vyre_foundation.build.arguments import number
+from vyre_driver.plan.programs import HasProgram, required_program
+from vyre_foundation.build.arguments import number, shown_type
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.shapes import LAUNCH_SHAPE, Shapes
@@ -64,7 +66,7 @@ def map_blocks(
 
 def program_of(given: Program | HasProgram) -> Program:
     """A program, or that of a kernel, with one output."""
-    program = given if isinstance(given, Program) else given.program
+    program = required_program(given)
     validated(program)
     if len(program.outputs) != 1:
         names = ", ".join(buffer.name for buffer in program.outputs) or "none"
@@ -79,7 +81,8 @@ def over_chunks(program: Program, arrays: Sequence[Any]) -> tuple[ChunkProgram, 
     inputs = [buffer for buffer in program.inputs if buffer.name not in added]
     if len(arrays) != len(inputs):
         names = ", ".join(buffer.name for buffer in inputs)
-        raise InvalidInput(names, needed=f"{len(inputs)} arrays in binding order", got=f"{len(arrays)}")
+        needed, fix = f"{len(inputs)} arrays in binding order", "pass one for each of them"
+        raise InvalidInput(names, needed=needed, got=f"{len(arrays)}", fix=fix)
     chunked: dict[str, da.Array] = {}
     constants: dict[str, Array] = {}
     for buffer, array in zip(inputs, arrays, strict=True):
@@ -106,7 +109,8 @@ def _chunk_like(buffer: Buffer, array: da.Array, first: da.Array) -> da.Array:
     require_sizes(array, buffer.name)
     require_sizes(first)
     if array.shape != first.shape:
-        raise InvalidInput(buffer.name, needed=f"the shape {first.shape}", got=f"{array.shape}")
+        fix = "chunk arrays of one shape, and compute() another one: an array of NumPy or a number goes to every launch"
+        raise InvalidInput(buffer.name, needed=f"the shape {first.shape}", got=f"{array.shape}", fix=fix)
     chunked: da.Array = array.rechunk(first.chunks)
     return chunked
 
@@ -114,14 +118,16 @@ def _chunk_like(buffer: Buffer, array: da.Array, first: da.Array) -> da.Array:
 def require_sizes(x: da.Array, name: str = "x") -> None:
     """Refuse an array whose chunks have unknown sizes, as those of a selection by a mask."""
     if math.isnan(x.size):
-        raise InvalidInput(name, needed="chunks of known sizes", got="others", fix=f"call {name}.compute_chunk_sizes()")
+        raise InvalidInput(
+            name, needed="chunks of known sizes", got="unknown sizes", fix=f"call {name}.compute_chunk_sizes()"
+        )
 
 
 def in_one_chunk(x: da.Array, axis: int) -> da.Array:
     """An array whose chunks hold an axis whole."""
     if math.isnan(x.shape[axis]):
         fix = "call x.compute_chunk_sizes()"
-        raise InvalidInput("x", needed=f"chunks of known sizes along axis {axis}", got="others", fix=fix)
+        raise InvalidInput("x", needed=f"chunks of known sizes along axis {axis}", got="unknown sizes", fix=fix)
     whole: da.Array = x.rechunk({axis: -1})
     return whole
 
@@ -130,10 +136,14 @@ def _constant(buffer: Buffer, value: object) -> Array:
     found = number(value)
     if found is not None:
         return number_bytes(buffer, found).view(buffer.dtype.numpy)
-    if not isinstance(value, np.ndarray) or value.dtype != buffer.dtype.numpy:
-        got = f"one of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
-        raise InvalidInput(buffer.name, needed=f"a number, or an array of {buffer.dtype}", got=got)
-    return value
+    array, wanted = imported(value, buffer.name), buffer.dtype.numpy
+    if array is None or array.dtype != wanted:
+        needed, got = f"a number, or an array of {buffer.dtype}", type(value).__name__
+        fix = f"make an array of it, as in numpy.asarray(…, {wanted.name!r})"
+        if array is not None:
+            got, fix = f"one of {shown_type(array.dtype)}", f"convert it with .astype({wanted.name!r})"
+        raise InvalidInput(buffer.name, needed=needed, got=got, fix=fix)
+    return array
 
 
 def each_chunk(
@@ -186,7 +196,7 @@ class ChunkProgram:
 
     def __call__(self, *chunks: Array) -> Array:
         """Launch it over one chunk of each array."""
-        given = {name: np.asarray(chunk, order="C") for name, chunk in zip(self.names, chunks, strict=True)}
+        given = {name: np.asarray(array_of(x, name), order="C") for name, x in zip(self.names, chunks, strict=True)}
         for name, (data, dtype, shape) in self.constants.items():
             given[name] = np.frombuffer(data, dtype).reshape(shape)
         if self.shapes is None:

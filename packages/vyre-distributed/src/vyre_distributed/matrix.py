@@ -29,7 +29,7 @@ def matmul(a: da.Array, b: da.Array, /, *, dtype: object = None) -> da.Array:
     Raises:
         InvalidInput: The shapes or types do not fit each other, or an argument is of another kind.
     """
-    left, right = empty(a), empty(b)
+    left, right = empty(a, "a"), empty(b, "b")
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0] or left.dtype != right.dtype:
         got = f"{left.dtype} {a.shape} and {right.dtype} {b.shape}"
         raise InvalidInput("b", needed="(m, k) and (k, n) of one type", got=got, fix="reshape or convert one of them")

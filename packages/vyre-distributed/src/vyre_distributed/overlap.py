@@ -17,6 +17,7 @@ from dask.array.overlap import ensure_minimum_chunksize
 from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph
 
+from vyre_algorithms.arguments import array_of
 from vyre_distributed.mapped import Array, ChunkProgram, over_chunks, program_of, require_sizes
 from vyre_driver.errors import InvalidInput, InvalidLaunch
 from vyre_driver.plan.programs import HasProgram
@@ -64,7 +65,7 @@ def map_overlap(
     first, dtype = inputs[0], runnable.outputs[0].dtype.numpy
     require_sizes(first, task.names[0])
     if type(steps) is not int or steps < 1:
-        raise InvalidInput("steps", needed="a number of at least 1", got=repr(steps))
+        raise InvalidInput("steps", needed="a number of at least 1", got=repr(steps), fix="pass how often to run it")
     if steps > 1 and first.dtype != dtype:
         got, fix = f"{runnable.outputs[0].dtype}", "take one step at a time"
         raise InvalidLaunch("output", needed=f"the type of {task.names[0]!r} for several steps", got=got, fix=fix)
@@ -112,7 +113,8 @@ def _halos(x: da.Array, depth: Any, boundary: Any, steps: int) -> tuple[Halo, ..
     found = []
     for axis, (width, rule) in enumerate(zip(depths, rules, strict=True)):
         if not isinstance(width, (int, np.integer)) or width < 0:
-            raise InvalidInput("depth", needed="a number of elements for each axis", got=repr(width))
+            needed, fix = "a number of elements for each axis", "pass one number from 0, or one for each axis"
+            raise InvalidInput("depth", needed=needed, got=repr(width), fix=fix)
         if width > x.shape[axis]:
             got, fix = f"{width}, of {x.shape[axis]} elements of axis {axis}", "use a smaller depth for this axis"
             raise InvalidInput("depth", needed="at most the length of the axis", got=got, fix=fix)
@@ -128,20 +130,21 @@ def _by_axis(name: str, given: Any, ndim: int, other: Any) -> list[Any]:
         return [given] * ndim
     axes = {axis + ndim if axis < 0 else axis: value for axis, value in given.items()}
     if axes and not 0 <= min(axes) <= max(axes) < ndim:
-        raise InvalidInput(name, needed=f"axes below {ndim}", got=f"{sorted(given)}")
+        fix = "name axes of the first chunked array"
+        raise InvalidInput(name, needed=f"axes below {ndim}", got=f"{sorted(given)}", fix=fix)
     return [axes.get(axis, other) for axis in range(ndim)]
 
 
 def _rule(given: Any, dtype: np.dtype[Any]) -> Any:
+    needed, fix = f"a number of {dtype}, or one of {', '.join(RULES)}", "pass one of these"
     if isinstance(given, str):
         if given not in RULES:
-            raise InvalidInput("boundary", needed=f"a number, or one of {', '.join(RULES)}", got=repr(given))
+            raise InvalidInput("boundary", needed=needed, got=repr(given), fix=fix)
         return given
     try:
         return np.full((), given, dtype)[()]
     except (TypeError, ValueError, OverflowError) as error:
-        needed = f"a number of {dtype}, or one of {', '.join(RULES)}"
-        raise InvalidInput("boundary", needed=needed, got=repr(given)) from error
+        raise InvalidInput("boundary", needed=needed, got=repr(given), fix=fix) from error
 
 
 def _wide_enough(halo: Halo, sizes: tuple[int, ...]) -> tuple[int, ...]:
@@ -211,6 +214,7 @@ class OverlapProgram:
 
     def __call__(self, ends: Ends, chunks: Sequence[Array], faces: Sequence[Sequence[Faces]]) -> Array:
         """Run it over one chunk of each array, beside the faces of its neighbours in the order of `directions`."""
+        chunks = [array_of(chunk, name) for name, chunk in zip(self.program.names, chunks, strict=True)]
         pads = [
             tuple(halo.width if not is_end else halo.depth if halo.has_end else 0 for is_end in sides)
             for halo, sides in zip(self.halos, ends, strict=True)
