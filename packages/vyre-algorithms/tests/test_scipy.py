@@ -9,6 +9,7 @@ from algorithm_data import data, same
 from hypothesis import given, settings, strategies as st
 
 import vyre_algorithms as va
+from vyre_driver.errors import InvalidInput
 
 seeds = st.integers(0, 2**32 - 1)
 properties = settings(max_examples=25, deadline=None)
@@ -32,6 +33,15 @@ def test_sparse_matrices(seed, rows, columns, number):
     same(va.spmv(*mine, x), theirs @ x)
     same(va.spmv(*mine, wide), theirs @ wide)
     same(va.spmv(theirs.data, theirs.indices, theirs.indptr, x), theirs @ x)
+
+
+def test_a_sparse_matrix_is_refused_with_its_parts() -> None:
+    matrix = scipy.sparse.csr_array(np.eye(3))
+    for sparse in (matrix, matrix.tocoo()):
+        with pytest.raises(
+            InvalidInput, match=r"expected an array\. Fix: pass x\.toarray\(\), or m\.data, m\.indices and"
+        ):
+            va.sum(sparse)
 
 
 @properties

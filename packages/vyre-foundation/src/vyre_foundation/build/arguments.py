@@ -71,12 +71,14 @@ def dtype_of(given: object) -> DType:
 
 
 def fix_of_elements(given: object) -> str | None:
-    """What to pass in the place of a text, or of an array whose type, or of a type, that no conversion maps to numbers.
+    """What to pass in the place of a text, a sparse matrix, or an array or type that no conversion maps to numbers.
 
     None for numbers, and for anything else.
     """
     if isinstance(given, str):
         return "pass its bytes, as in text.encode()"
+    if hasattr(given, "tocsr"):
+        return "pass x.toarray(), or m.data, m.indices and m.indptr of m = x.tocsr(), as vyre.spmv takes them"
     dtype = given if isinstance(given, np.dtype) else getattr(given, "dtype", None)
     if not isinstance(dtype, np.dtype):
         return None
