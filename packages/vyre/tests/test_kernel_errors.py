@@ -147,6 +147,29 @@ def comparison_of_a_wrapped_index(x: vy.Array[vy.u8, "n"]) -> vy.Array[vy.u8, "n
 
 
 @case("""
+8: an unsigned difference wraps, so `> 0` asks only whether it is 0
+    if x[vy.index()] - 5 > 0:
+       ^^^^^^^^^^^^^^^^^^^^^
+Fix: compare what is subtracted, as in x > y, or ask whether they differ, as in x != y
+""")
+def sign_of_a_difference(x: vy.Array[vy.u8, "n"]) -> vy.Array[vy.u8, "n"]:
+    if x[vy.index()] - 5 > 0:
+        return 1
+    return 0
+
+
+@case("""
+17: an unsigned difference wraps, so `<= 0` asks only whether it is 0
+    return 1 if 0 >= less else 0
+                ^^^^^^^^^
+Fix: compare what is subtracted, as in x <= y, or ask whether they differ, as in x != y
+""")
+def sign_of_a_difference_with_a_name(x: vy.Array[vy.u8, "n"]) -> vy.Array[vy.u8, "n"]:
+    less = x[vy.index()] - x[0]
+    return 1 if 0 >= less else 0
+
+
+@case("""
 11: a `while` loop has no limit, and every program ends
     while n > 1:
           ^^^^^

@@ -306,6 +306,8 @@ def call(reader: ExpressionReader, callee: Any, node: ast.Call) -> object:
         _require_constant(reader, callee, node)
         return callee(*positional, **named)
     handler = BUILTINS.get(callee) if _is_hashable(callee) else None
+    if callee is builtins.sum and named.keys() == {"start"}:
+        positional, named = [*positional, named["start"]], {}
     if handler is not None and (not named or callee is print):
         return handler(reader, node, positional)
     if any(callee is function for function in _STRUCTURAL):

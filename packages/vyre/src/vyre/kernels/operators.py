@@ -327,7 +327,7 @@ class OperatorReader(NodeReader):
         return compute(left, right)
 
     def _refuse_vacuous(self, op: type[ast.cmpop], x: Any, y: Any, node: ast.AST) -> None:
-        """Refuse to ask whether an unsigned value is negative: wrapped differences never are."""
+        """Refuse to ask whether an unsigned value, or a difference of such, is negative: it wraps."""
         if isinstance(y, Value) and not isinstance(x, Value):
             x, y, op = y, x, _SWAPPED.get(op, op)
         if _is_unsigned(x) and type(y) is int and (y < 0 or (y == 0 and op in (ast.GtE, ast.Lt))):
@@ -335,6 +335,10 @@ class OperatorReader(NodeReader):
             if y < 0:
                 fix = f"write what it wraps to, {hex(y % 2**x.dtype.bits)}, or convert the operands with .cast(vy.i32)"
             self.refuse(node, f"a value of {x.dtype} is never negative, so the comparison with {y} is constant", fix)
+        if _is_difference(x) and type(y) is int and y == 0 and op in (ast.Gt, ast.LtE):
+            sign = ">" if op is ast.Gt else "<="
+            fix = f"compare what is subtracted, as in x {sign} y, or ask whether they differ, as in x != y"
+            self.refuse(node, f"an unsigned difference wraps, so `{sign} 0` asks only whether it is 0", fix)
 
     def _IfExp(self, node: ast.IfExp) -> object:
         condition = self.test(node.test)
