@@ -187,7 +187,7 @@ def test_closures_tables_and_comprehensions() -> None:
     @vy.kernel
     def blur(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
         i = vy.index()
-        return sum(w * x[i + k - 1] for k, w in enumerate(weights))
+        return sum((w * x[i + k - 1] for k, w in enumerate(weights)), start=x[0] * 0.0)
 
     @vy.kernel
     def paint(x: vy.Array[vy.u32, "n"]) -> vy.Array[vy.u8, "n"]:
@@ -217,7 +217,15 @@ def test_generic_kernels() -> None:
     assert str(error.value) == "the kernel 'scaled' has no t = u8. Fix: use one of f32, f64, i32"
     with pytest.raises(vy.BuildError) as error:
         scaled.program
-    assert str(error.value) == "the kernel 'scaled' is generic in t. Fix: choose them, as in scaled[vy.f32]"
+    assert str(error.value) == "the kernel 'scaled' is generic in t. Fix: choose types, as in scaled[vy.f32]"
+    s, b = TypeVar("s", vy.u8, vy.i64), TypeVar("b", vy.bool_, vy.u8)
+
+    @vy.kernel
+    def filled(x: vy.Array[s, "n"], fill: b, y: vy.Array[b, "n"]) -> vy.Array[s, "n"]:
+        return x[vy.index()]
+
+    with pytest.raises(vy.BuildError, match=r"as in filled\[vy\.u8, vy\.bool_\]"):
+        filled.on("reference")
 
 
 def test_workgroups_barriers_and_collectives() -> None:

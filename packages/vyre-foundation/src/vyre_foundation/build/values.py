@@ -144,7 +144,7 @@ class Operators:
     def __bool__(self) -> NoReturn:
         raise BuildError(
             f"the truth of {self!r} is not known while the program is built",
-            fix="use p.if_(…), select(…), or & and | instead of `and` and `or`",
+            fix="use p.if_(…), select(…), min and max of vyre, or & and | instead of `and` and `or`",
         )
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:

@@ -21,6 +21,7 @@ from vyre.kernels.decorated import plain_source_of, refuse_options
 from vyre.kernels.device import HostCallable
 from vyre.kernels.errors import KernelError
 from vyre.kernels.source import FunctionSource
+from vyre.kernels.values import public_name
 from vyre_driver import DeviceArray, DispatchConfig, EngineBackend, UnsupportedFeature, VyreBackend
 from vyre_driver.arrays.array import numpy_dtype
 from vyre_driver.arrays.dispatch import backend_of, dispatch_device_arrays
@@ -410,9 +411,14 @@ class KernelFunction(HostCallable):
                     raise InvalidInput(parameter.name, needed=needed, got=f"one of {dtype}", fix=fix)
         for variable in self._variables:
             if variable not in found:
-                fix = f"pass an array, or choose the type, as in {self.__name__}[vy.f32]"
+                fix = f"pass an array, or choose the type, as in {self._example()}"
                 raise InvalidLaunch(variable.__name__, needed="an array of this type", got="none", fix=fix)
         return tuple(found[variable] for variable in self._variables)
+
+    def _example(self) -> str:
+        """How to choose types for the type variables: the first that each allows."""
+        chosen = ", ".join(f"vy.{public_name(variable.__constraints__[0])}" for variable in self._variables)
+        return f"{self.__name__}[{chosen}]"
 
     def __getitem__(self, dtypes: object) -> KernelFunction:
         """The generic kernel for certain types, as in ``scale[vy.f32]``, one for each type variable."""
@@ -442,7 +448,7 @@ class KernelFunction(HostCallable):
         if self._compiled is None:
             if self._variables:
                 names = ", ".join(v.__name__ for v in self._variables)
-                fix = f"choose them, as in {self.__name__}[vy.f32]"
+                fix = f"choose types, as in {self._example()}"
                 raise BuildError(f"the kernel {self.__name__!r} is generic in {names}", fix=fix)
             with self._guard.lock:
                 if self._compiled is None:

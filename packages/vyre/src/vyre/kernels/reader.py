@@ -399,7 +399,8 @@ class NodeReader:
             if isinstance(part, ast.FormattedValue):
                 x = self.eval(part.value)
                 if is_runtime(x):
-                    self.refuse(part.value, "a text cannot show a value of the program", "leave the value out")
+                    fix = 'leave it out; to look at it, add a result, as in seen: vy.Out[vy.f32, "n"]: seen[i] = value'
+                    self.refuse(part.value, "a text cannot show a value of the program", fix)
                 spec = "" if part.format_spec is None else self.eval(part.format_spec)
                 convert: Callable[[object], object] = _CONVERSIONS.get(part.conversion, lambda y: y)
                 parts.append(format(convert(x), str(spec)))
