@@ -246,6 +246,18 @@ def test_workgroups_barriers_and_collectives() -> None:
     assert np.array_equal(run(total, x), np.repeat(x.reshape(4, 32).sum(1), 32))
 
 
+def test_arrays_that_are_declared_in_one_assignment_have_the_names_of_its_targets() -> None:
+    @vy.kernel(workgroup_size=4)
+    def swapped(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+        (left, (right, n)), i = (vy.workgroup(vy.f32, 4), (vy.workgroup(vy.f32, 4), 2)), vy.local_id(0)
+        left[i], right[i] = x[vy.index()], x[vy.index()] * n
+        vy.barrier()
+        return left[i ^ 1] + right[i]
+
+    assert [buffer.name for buffer in swapped.program.buffers] == ["x", "out", "left", "right"]
+    assert run(swapped, np.float32([1, 2, 3, 4])).tolist() == [4, 5, 10, 11]
+
+
 def test_private_arrays_of_several_axes() -> None:
     @vy.kernel
     def transposed(x: vy.Array[vy.f32, "n", 4]) -> vy.Array[vy.f32, "n", 4]:
@@ -901,3 +913,25 @@ def test_accesses_of_a_kernel_out_of_bounds_are_found() -> None:
     arrays = {"x": np.arange(12, dtype=np.uint32), "h": 3, "w": 4}
     found = out_of_bounds(vy.backend_for("reference"), shifted, arrays)
     assert [(each.buffer, each.index, each.length, each.count) for each in found] == [("x", 12, 12, 1)]
+
+
+@pytest.mark.parametrize("by", [(0, 0, 1), (0, 2, 0), (1, 0, 0), (1, 1, -1), (-1, 0, 1), (0, -1, 0), (0, 0, 0)])
+def test_loads_out_of_bounds_on_any_axis_are_found(by: tuple[int, int, int]) -> None:
+    @vy.kernel
+    def shifted(x: vy.Array[vy.u32, "p", "h", 3], by: vy.Array[vy.i32, 3]) -> vy.Array[vy.u32, "p", "h", 3]:
+        i, j, k = vy.index()
+        return x[vy.i64(i) + vy.i64(by[0]), vy.i32(j) + by[1], vy.i32(k) + by[2]]
+
+    shape = (2, 5, 3)
+    places = np.indices(shape).reshape(3, -1) + np.array(by)[:, None]
+    lengths = np.array(shape)[:, None]
+    is_out = (places < 0) | (places >= lengths)
+    is_first = is_out & (np.cumsum(is_out, axis=0) == 1)
+    arrays = {"x": np.arange(30, dtype=np.uint32).reshape(shape), "by": np.array(by, np.int32)}
+    found = out_of_bounds(vy.backend_for("reference"), shifted, arrays)
+    wanted = [(axis, shape[axis], number) for axis, number in enumerate(is_first.sum(1)) if number]
+    assert [(each.axis, each.length, each.count) for each in found] == wanted
+    for each in found:
+        assert each.index == places[each.axis, np.flatnonzero(is_first[each.axis])[0]]
+    if by == (0, 0, 1):
+        assert str(found[0]) == "invocation 2 reads x at index 3 of 3 on axis 2, one of 10 here"

@@ -31,15 +31,24 @@ class AssignmentReader(ExpressionReader):
 
     def _Assign(self, node: ast.Assign, *, is_tail: bool) -> bool:
         first = node.targets[0]
-        self.assigned = first.id if isinstance(first, ast.Name) else ""
-        x = self.eval(node.value)
-        self.assigned = ""
+        x = self._assigned_value(first, node.value)
         for target in node.targets:
             self._refuse_shared(target, node.value, x)
             self.assign(target, x)
         for target in node.targets[1:]:
             self._refuse_shared(target, first, x)
         return False
+
+    def _assigned_value(self, target: ast.expr, source: ast.expr) -> Any:
+        """The value of an expression, where arrays that it declares get the names of the target."""
+        if isinstance(target, ast.Tuple) and isinstance(source, ast.Tuple) and len(target.elts) == len(source.elts):
+            pairs = list(zip(target.elts, source.elts, strict=True))
+            if not any(isinstance(part, ast.Starred) for pair in pairs for part in pair):
+                return tuple([self._assigned_value(*pair) for pair in pairs])
+        self.assigned = target.id if isinstance(target, ast.Name) else ""
+        x = self.eval(source)
+        self.assigned = ""
+        return x
 
     def _refuse_shared(self, target: ast.expr, source: ast.expr, x: Any) -> None:
         """Refuse a second name for a structure of which a part is assigned: in Python both names would see it."""
@@ -77,9 +86,7 @@ class AssignmentReader(ExpressionReader):
         if node.value is None:
             return False
         annotation = self.eval(node.annotation)
-        self.assigned = node.target.id if isinstance(node.target, ast.Name) else ""
-        x = self.eval(node.value)
-        self.assigned = ""
+        x = self._assigned_value(node.target, node.value)
         if annotation in (bool, int, float) and is_runtime(x):
             fix = "write its type, such as vy.u32"
             self.refuse(node.annotation, f"Python's {annotation.__name__} is not a type of the program", fix)

@@ -23,6 +23,7 @@ from vyre.kernels.expressions import ExpressionReader
 from vyre.kernels.reader import OF_ARRAYS, kind_of
 from vyre.kernels.values import KernelArray, NumberChoice, is_runtime
 from vyre_algorithms.numpy_names import ELEMENTS, FUNCTIONS
+from vyre_driver import DeviceArray
 from vyre_foundation.build import Array, Value
 from vyre_foundation.build.arguments import dtype_of, number
 from vyre_foundation.build.composed import clamp
@@ -304,7 +305,12 @@ def call(reader: ExpressionReader, callee: Any, node: ast.Call) -> object:
         reader.refuse(node, "a Python object from outside of the kernel would hold a value of the program", fix)
     if is_change or (not is_runtime(positional) and not is_runtime(named)):
         _require_constant(reader, callee, node)
-        return callee(*positional, **named)
+        found = callee(*positional, **named)
+        if isinstance(found, DeviceArray):
+            message = f"{ast.unparse(node.func)}(…) makes an array of a device, while the kernel is compiled"
+            fix = "write vy.private(vy.f32, 3), or vy.workgroup(…) for memory that a workgroup shares"
+            reader.refuse(node, message, fix)
+        return found
     handler = BUILTINS.get(callee) if _is_hashable(callee) else None
     if callee is builtins.sum and named.keys() == {"start"}:
         positional, named = [*positional, named["start"]], {}

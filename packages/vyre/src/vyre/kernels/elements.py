@@ -15,6 +15,7 @@ import vyre_math
 from vyre.kernels.aggregates import COMPONENTS, StructType, StructValue, Variables, Vector, VectorType
 from vyre.kernels.reader import OF_ARRAYS, NodeReader, kind_of
 from vyre.kernels.values import ElementPart, KernelArray, NumberChoice, is_runtime
+from vyre_driver import DeviceArray
 from vyre_foundation.build import Value
 from vyre_foundation.dtype import DType, bool_, u32
 from vyre_foundation.ir.buffer import Memory
@@ -169,6 +170,8 @@ class ElementReader(NodeReader):
             fix = (
                 "loop over a tuple, as in tuple(range(3)), or index an array: vy.private, or one of NumPy from outside"
             )
+            if isinstance(container, DeviceArray):
+                fix = "take the array as a parameter"
             if isinstance(container, (bytes, str)):
                 made = "data" if isinstance(container, bytes) else "text.encode()"
                 fix = f"index an array of NumPy from outside, such as numpy.frombuffer({made}, numpy.uint8)"

@@ -123,8 +123,9 @@ class KernelReader(LoopReader, CallReader):
             self.refuse(node.value, f"got {kind_of(x)} for one array", fix)
         parts = list(x) if isinstance(x, tuple) and len(self.results) > 1 else [x]
         if len(parts) != len(self.results):
+            number = "one value" if len(parts) == 1 else f"{len(parts)} values"
             fix = "return one value for each array"
-            self.refuse(node.value, f"got {len(parts)} values for {len(self.results)} arrays", fix)
+            self.refuse(node.value, f"got {number} for {len(self.results)} arrays", fix)
         self.has_returned = True
         for array, part in zip(self.results, parts, strict=True):
             if array.element is not None:
