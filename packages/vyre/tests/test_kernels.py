@@ -903,6 +903,23 @@ def test_functions_with_rare_cases_are_vectors_on_cpus(kernel: vy.KernelFunction
     assert " x double>" in kernel.source("cpu")
 
 
+def test_defaults_hold_for_all_that_takes_a_kernel() -> None:
+    @vy.kernel
+    def repeated(x: vy.Array[vy.f32, "n"], by: vy.f32 = 0.25, m: vy.u32 = 3) -> vy.Array[vy.f32, "m"]:
+        return x[vy.index() % x.size] * by
+
+    x = np.ones(2, np.float32)
+    assert vy.run(repeated, x=x, backend="reference")["out"].tolist() == [0.25] * 3
+    assert vy.run(repeated, {"by": 2.0}, x=x, m=1, backend="reference")["out"].tolist() == [2]
+    assert vy.check(repeated.on("reference"), x=x, backend="reference")["out"].tolist() == [0.25] * 3
+    assert vy.explain(repeated, x=x, backend=FAST)["grid"]
+    assert [each.count for each in out_of_bounds(vy.backend_for("reference"), repeated, {"x": x})] == [64 - 3]
+    assert pickle.loads(pickle.dumps(repeated)).defaults == {"by": 0.25, "m": 3}  # noqa: S301
+    with vy.graph("g") as g:
+        g.output("y", g.dispatch(repeated, x=g.input("x", vy.f32, 2))["out"])
+    assert g.compile(backend="reference").run(x=x)["y"].tolist() == [0.25] * 3
+
+
 def test_accesses_of_a_kernel_out_of_bounds_are_found() -> None:
     @vy.kernel(shape=("h", "w"))
     def shifted(x: vy.Array[vy.u32, "n"], h: vy.u32, w: vy.u32, out: vy.Out[vy.u32, "h", "w"]) -> None:

@@ -23,7 +23,7 @@ from vyre_driver.errors import InvalidInput, InvalidLaunch
 from vyre_driver.observe.live import by_profile
 from vyre_driver.plan.axes import given_shapes, shaped_launch
 from vyre_driver.plan.launch import grid_of_invocations, require_x_alone, with_invocations
-from vyre_driver.plan.programs import HasProgram, required_program
+from vyre_driver.plan.programs import HasProgram, defaults_of, required_program
 from vyre_driver.tune.routing import backend_for_launch
 from vyre_foundation import Program
 from vyre_foundation.forks import ForkGuard
@@ -74,9 +74,8 @@ def run(
         Trapped: The program recorded a failure.
         VyreError: The dispatch failed for another reason (docs/codes.md).
     """
-    program = required_program(program)
     launch = launch_of(program, inputs, arrays, config, invocations)
-    named, options = launch.arrays, launch.config
+    program, named, options = launch.program, launch.arrays, launch.config
     held = backend_of(named.values())
     if held is not None:
         opened = _profiled(held if backend is None else backend_for(backend), options)
@@ -120,14 +119,13 @@ def tune(
         UnsupportedFeature: The named backend cannot be tuned.
         VyreError: What `run` raises.
     """
-    program = required_program(program)
     launch = launch_of(program, inputs, arrays, config, invocations)
     sizes = None if workgroup_sizes is None else tuple(workgroup_sizes)
     for size in sizes or ():  # a size that the shape of the launch does not have the axes of is refused
         sized = (DEFAULT_CONFIG if config is None else config).replace(workgroup_override=size)
         launch_of(program, inputs, arrays, sized, invocations)
     return vyre_driver.tune_program(
-        program, on_host(launch.arrays), backend=backend, config=launch.config, workgroup_sizes=sizes
+        launch.program, on_host(launch.arrays), backend=backend, config=launch.config, workgroup_sizes=sizes
     )
 
 
@@ -164,9 +162,8 @@ def check(
         DataRace: The program has a race; the error names both invocations, the buffer, the index and the lines.
         VyreError: What `run` raises.
     """
-    program = required_program(program)
     launch = launch_of(program, inputs, arrays, config, invocations)
-    return launch.shaped(checked(backend_for(backend), program, on_host(launch.arrays), launch.config))
+    return launch.shaped(checked(backend_for(backend), launch.program, on_host(launch.arrays), launch.config))
 
 
 def checked(
@@ -200,6 +197,7 @@ def grid_for(
 class ProgramLaunch(NamedTuple):
     """What a launch of a program is given, from the arguments of a caller."""
 
+    program: Program
     arrays: dict[str, object]
     config: DispatchConfig
     results: Mapping[str, tuple[int, ...]]
@@ -218,20 +216,21 @@ class ProgramLaunch(NamedTuple):
 
 
 def launch_of(
-    program: Program,
+    given: Program | HasProgram,
     inputs: Mapping[str, object] | None,
     arrays: Mapping[str, object],
     config: DispatchConfig | None,
     invocations: int | Sequence[int] | None,
 ) -> ProgramLaunch:
-    """The launch of a program, from arguments that are of the right kinds."""
+    """The launch of a program, or that of a kernel, from arguments that are of the right kinds."""
+    program = required_program(given)
     if inputs is not None:
         _require(inputs, Mapping, "inputs", "pass arrays by name, as in vyre.run(program, x=x, y=y)")
     options = DEFAULT_CONFIG if config is None else config
     _require(options, DispatchConfig, "config", "pass vyre.DispatchConfig(timeout=…, …)")
     if invocations is not None:
         options = with_invocations(program, invocations, options)
-    named = {**(inputs or {}), **arrays}
+    named = {**defaults_of(given), **(inputs or {}), **arrays}
     structures = _structures(program, named)
     named |= {name: given_units(dtype, name, named[name]) for name, dtype in structures.items()}
     results: Mapping[str, tuple[int, ...]] = {}
@@ -248,7 +247,7 @@ def launch_of(
         raise _without_shapes(program)
     if options.grid_override is None:
         require_x_alone(program, options)
-    return ProgramLaunch(named, options, results, made, structures)
+    return ProgramLaunch(program, named, options, results, made, structures)
 
 
 def _structures(program: Program, given: Mapping[str, object]) -> dict[str, Structured]:

@@ -12,7 +12,7 @@ from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.registration import Selection
 from vyre_driver.graph.nodes import Graph
 from vyre_driver.graph.record import GraphRecorder
-from vyre_driver.plan.programs import HasProgram, required_program
+from vyre_driver.plan.programs import HasProgram
 from vyre_driver.profiling import SECONDS
 from vyre_driver.profiling.verdicts import DispatchExplanation
 from vyre_driver.registry.backends import availability, registered_backends_by_precedence
@@ -57,9 +57,8 @@ def profile(
     opened = backend_for(backend)
     if isinstance(what, (Graph, GraphRecorder)):
         return vyre_driver.profile_graph(_graph(what), {**(inputs or {}), **arrays}, opened, seconds=seconds)
-    program = required_program(what)
-    launch = launch_of(program, inputs, arrays, config, invocations)
-    return vyre_driver.profile(program, on_host(launch.arrays), opened, launch.config, seconds=seconds)
+    launch = launch_of(what, inputs, arrays, config, invocations)
+    return vyre_driver.profile(launch.program, on_host(launch.arrays), opened, launch.config, seconds=seconds)
 
 
 def explain(
@@ -92,10 +91,9 @@ def explain(
     if isinstance(what, (Graph, GraphRecorder)):
         with compile_graph(_graph(what), opened) as run:
             return vyre_driver.explain_graph(run)
-    program = required_program(what)
-    launch = launch_of(program, inputs, arrays, config, invocations)
+    launch = launch_of(what, inputs, arrays, config, invocations)
     given = on_host(launch.arrays)
-    return vyre_driver.explain(program, given, opened, launch.config, chosen=why_chosen(backend, opened))
+    return vyre_driver.explain(launch.program, given, opened, launch.config, chosen=why_chosen(backend, opened))
 
 
 def why_chosen(asked: str | VyreBackend | None, found: VyreBackend) -> str:

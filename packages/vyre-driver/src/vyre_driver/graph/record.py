@@ -32,7 +32,7 @@ from vyre_driver.graph.ranges import declaration, plan_dispatch
 from vyre_driver.graph.recorded import RecordedRange
 from vyre_driver.plan.axes import ShapedLaunch, given_shapes, missing_input, shaped_launch
 from vyre_driver.plan.launch import require_x_alone, with_invocations
-from vyre_driver.plan.programs import HasProgram, program_of
+from vyre_driver.plan.programs import HasProgram, defaults_of, program_of
 from vyre_foundation.build.caller import caller_outside, naming_errors, stated_line
 from vyre_foundation.dtype import DType
 from vyre_foundation.errors import BuildError, VyreError
@@ -181,6 +181,7 @@ class GraphRecorder:
         found = program_of(program)
         if found is None:
             raise _unexpected("the program", program, "what build() of a program returned, or a kernel")
+        given: dict[str, object] = {**defaults_of(program), **({} if ranges is None else ranges), **named}
         program = found
         options = DEFAULT_CONFIG if config is None else config
         if not isinstance(options, DispatchConfig):
@@ -191,7 +192,6 @@ class GraphRecorder:
             options = options.replace(grid_override=largest_grid)
             program = over_largest_grid(program, largest_grid)
         where = self._fresh_node(name or program.name)
-        given: dict[str, object] = {**({} if ranges is None else ranges), **named}
         shaped = ShapedLaunch(options, {}, (), {})
         if program.shapes is not None and LAUNCH_SHAPE not in given:
             shaped = shaped_launch(program, given_shapes(program.shapes, given), options, given)

@@ -27,7 +27,7 @@ from vyre_driver.observe.accesses import (
     without_traps,
 )
 from vyre_driver.plan.axes import given_shapes, shaped_launch
-from vyre_driver.plan.programs import HasProgram, required_program
+from vyre_driver.plan.programs import HasProgram, defaults_of, required_program
 from vyre_foundation.build import Value, constant
 from vyre_foundation.dtype import bool_, i64, u32, u64
 from vyre_foundation.functions import max as maximum, min as minimum
@@ -101,6 +101,7 @@ def out_of_bounds(
     Raises:
         VyreError: The dispatch failed.
     """
+    arrays = {**defaults_of(program), **arrays}
     program = required_program(program)
     shapes: dict[str, tuple[int, ...]] = {}
     if program.shapes is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from vyre_driver.errors import InvalidLaunch
@@ -23,6 +24,12 @@ def program_of(given: object) -> Program | None:
         return given
     found = getattr(given, "program", None)
     return found if isinstance(found, Program) else None
+
+
+def defaults_of(given: object) -> Mapping[str, object]:
+    """The numbers that parameters of a kernel have where a caller passes none; a program has no such."""
+    found: Mapping[str, object] = {} if isinstance(given, Program) else getattr(given, "defaults", {})
+    return found
 
 
 def required_program(given: object) -> Program:

@@ -66,6 +66,11 @@ class CompiledKernel:
     structures: Mapping[str, np.dtype[np.void]] = field(default_factory=dict)
     """The arrays of structures by name, and their types in NumPy."""
 
+    @property
+    def defaults(self) -> dict[str, object]:
+        """The numbers that parameters have where a caller passes none, by name."""
+        return {p.name: p.default for p in self.parameters if p.default is not None}
+
 
 def compile_kernel(source: FunctionSource, signature: KernelSignature, options: Options) -> CompiledKernel:
     """Compile a kernel whose types are known.

@@ -98,7 +98,8 @@ class KernelLauncher(HostCallable):
         self._inputs = [p for p in compiled.parameters if not _is_result(p.type)]
         self._names = [p.name for p in self._inputs]
         self._count = len(self._names)
-        self._defaults = {p.name: p.default for p in self._inputs if p.default is not None}
+        self.defaults = compiled.defaults
+        """The numbers that parameters have where a caller passes none, by name."""
         self._arrays = [n for n, p in enumerate(self._inputs) if isinstance(p.type, ArrayType)]
         shapes = compiled.program.shapes
         self._lengths = [n for n, name in enumerate(self._names) if shapes is not None and name in shapes.numbers]
@@ -280,8 +281,8 @@ class KernelLauncher(HostCallable):
                 raise InvalidLaunch(name, needed="one value", got="two", fix="pass it once")
             found[name] = value
         for name in self._names:
-            if name not in found and name in self._defaults:
-                found[name] = self._defaults[name]
+            if name not in found and name in self.defaults:
+                found[name] = self.defaults[name]
             elif name not in found:
                 raise InvalidLaunch(name, needed="a value for each input", got="none", fix=f"pass {name!r}")
         for name, dtype in self._compiled.structures.items():
@@ -463,6 +464,11 @@ class KernelFunction(HostCallable):
     def program(self) -> Program:
         """The program of the kernel."""
         return self.compiled.program
+
+    @property
+    def defaults(self) -> dict[str, object]:
+        """The numbers that parameters have where a caller passes none, by name."""
+        return self.compiled.defaults
 
     def on(
         self,
