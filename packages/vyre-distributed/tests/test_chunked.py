@@ -4,9 +4,11 @@ import math
 import pickle
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import dask
 import dask.array as da
+import dask.dataframe
 import numpy as np
 import pytest
 from distributed import Client
@@ -62,7 +64,7 @@ def test_tasks_of_a_program_with_shapes_share_it() -> None:
         x = p.read("x", u32, shape=("n",))
         out = p.write("out", u32, shape=("n",))
         out[p.index()] = x[p.index()] * 2
-    task, _ = mapped.over_chunks(p.build(), [da.zeros(4, chunks=2, dtype=np.uint32)])
+    task, _ = mapped.over_chunks(p.build(), [da.zeros(4, chunks=2, dtype=np.uint32)], {})
     again = pickle.loads(pickle.dumps(task))  # noqa: S301
     one, other = (mapped._with_shapes(each.wire, *each.shapes) for each in (again, task))
     assert one[0] is other[0]
@@ -208,6 +210,11 @@ def test_what_does_not_fit_is_refused_before_anything_runs() -> None:
         vd.sum(np.zeros(10))
     with pytest.raises(InvalidInput, match=r"chunks of known sizes.*compute_chunk_sizes"):
         vd.sum(x[x > 0])
+    with pytest.raises(InvalidInput, match=r"got Series, expected a dask\.array\. Fix: call \.to_dask_array\("):
+        vd.sum(dask.dataframe.from_array(x))  # type: ignore[arg-type]
+    pairs = da.zeros(4, dtype=[("a", np.float32), ("b", np.float32)])
+    with pytest.raises(InvalidInput, match=r"'x': got one of .*, expected an array of u32\. Fix: pass a field of it"):
+        vd.map_blocks(scaled(), pairs, 3)
     rows = x.reshape(5, 2)
     with pytest.raises(InvalidInput, match=r"'axis': got 2, expected an axis from -2 to 1\. Fix: count the axes"):
         vd.max(rows, axis=2)
@@ -245,6 +252,13 @@ def test_arrays_that_go_whole_to_every_launch_may_be_those_of_a_device() -> None
     x = np.arange(9, dtype=np.uint32)
     found = vd.map_blocks(scaled(), da.from_array(x, chunks=4), array(local_backend(), np.array([3], np.uint32)))
     assert np.array_equal(found.compute(), x * 3)
+
+
+def test_numbers_that_are_not_passed_have_the_defaults_of_a_kernel() -> None:
+    x, kernel = np.arange(9, dtype=np.uint32), SimpleNamespace(program=scaled(), defaults={"factor": 5})
+    for found in (vd.map_blocks(kernel, da.from_array(x, chunks=4)), vd.map_overlap(kernel, da.from_array(x), depth=0)):
+        assert np.array_equal(found.compute(), x * 5)
+    assert np.array_equal(vd.map_blocks(kernel, da.from_array(x, chunks=4), 2).compute(), x * 2)
 
 
 def test_masked_chunks_are_refused() -> None:

@@ -153,6 +153,8 @@ def empty(x: object, name: str = "x") -> Array:
     """No elements, of the type of a chunked array."""
     if not isinstance(x, da.Array):
         fix = "make one with dask.array.from_array, or use vyre_algorithms"
+        if hasattr(x, "to_dask_array"):
+            fix = "call .to_dask_array(lengths=True)"
         raise InvalidInput(name, needed="a dask.array", got=type(x).__name__, fix=fix)
     return np.empty(0, x.dtype)
 

@@ -20,8 +20,8 @@ from vyre_driver.backend.typed import number_bytes
 from vyre_driver.errors import InvalidInput, InvalidLaunch
 from vyre_driver.plan.axes import given_shapes, shaped_launch
 from vyre_driver.plan.launch import validated
-from vyre_driver.plan.programs import HasProgram, required_program
-from vyre_foundation.build.arguments import number, shown_type
+from vyre_driver.plan.programs import HasProgram, defaults_of, required_program
+from vyre_foundation.build.arguments import fix_of_elements, number, shown_type
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.shapes import LAUNCH_SHAPE, Shapes
@@ -52,7 +52,7 @@ def map_blocks(
         InvalidLaunch: The program has no output, or several.
     """
     runnable = program_of(program)
-    task, inputs = over_chunks(runnable, arrays)
+    task, inputs = over_chunks(runnable, arrays, defaults_of(program))
     dtype = runnable.outputs[0].dtype.numpy
     found: da.Array = da.map_blocks(
         task, *inputs, chunks=chunks, drop_axis=list(drop_axis), new_axis=new_axis, token=runnable.name,
@@ -75,10 +75,16 @@ def program_of(given: Program | HasProgram) -> Program:
     return program
 
 
-def over_chunks(program: Program, arrays: Sequence[Any]) -> tuple[ChunkProgram, list[da.Array]]:
-    """The program as a task, and the chunked arrays whose chunks it takes, in the chunks of the first."""
+def over_chunks(
+    program: Program, arrays: Sequence[Any], defaults: Mapping[str, object]
+) -> tuple[ChunkProgram, list[da.Array]]:
+    """The program as a task, and the chunked arrays whose chunks it takes, in the chunks of the first.
+
+    Inputs behind those that `arrays` has may be among the `defaults`.
+    """
     added = () if program.shapes is None else (LAUNCH_SHAPE, *program.shapes.zeros)
     inputs = [buffer for buffer in program.inputs if buffer.name not in added]
+    arrays = [*arrays, *(defaults[buffer.name] for buffer in inputs[len(arrays) :] if buffer.name in defaults)]
     if len(arrays) != len(inputs):
         names = ", ".join(buffer.name for buffer in inputs)
         needed, fix = f"{len(inputs)} arrays in binding order", "pass one for each of them"
@@ -102,8 +108,9 @@ def over_chunks(program: Program, arrays: Sequence[Any]) -> tuple[ChunkProgram, 
 
 def _chunk_like(buffer: Buffer, array: da.Array, first: da.Array) -> da.Array:
     if array.dtype != buffer.dtype.numpy:
-        fix = f"convert it with .astype({buffer.dtype.numpy.name!r})"
-        raise InvalidInput(buffer.name, needed=f"an array of {buffer.dtype}", got=f"one of {array.dtype}", fix=fix)
+        fix = fix_of_elements(array.dtype) or f"convert it with .astype({buffer.dtype.numpy.name!r})"
+        got = f"one of {shown_type(array.dtype)}"
+        raise InvalidInput(buffer.name, needed=f"an array of {buffer.dtype}", got=got, fix=fix)
     if array is first:
         return array
     require_sizes(array, buffer.name)

@@ -20,7 +20,7 @@ from dask.highlevelgraph import HighLevelGraph
 from vyre_algorithms.arguments import array_of
 from vyre_distributed.mapped import Array, ChunkProgram, over_chunks, program_of, require_sizes
 from vyre_driver.errors import InvalidInput, InvalidLaunch
-from vyre_driver.plan.programs import HasProgram
+from vyre_driver.plan.programs import HasProgram, defaults_of
 from vyre_foundation.ir.program import Program
 
 RULES = ("reflect", "nearest", "periodic", "none")
@@ -61,7 +61,7 @@ def map_overlap(
             not of the type of its first chunked array. Computing the result raises it if the output has another shape.
     """
     runnable = program_of(program)
-    task, inputs = over_chunks(runnable, arrays)
+    task, inputs = over_chunks(runnable, arrays, defaults_of(program))
     first, dtype = inputs[0], runnable.outputs[0].dtype.numpy
     require_sizes(first, task.names[0])
     if type(steps) is not int or steps < 1:
