@@ -83,9 +83,7 @@ def _optimize_locally(module: llvm.ModuleRef, target: llvm.TargetMachine) -> Non
             passes.run(function, builder)
 
 
-_ROTATED = re.compile(
-    r"^( *%\S+ = .*\bcall <(\d+) x (i\d+)> @llvm\.fsh[lr]\..*, <\d+ x i\d+> )(%[^\s,()]+)(\).*)$", re.MULTILINE
-)
+_ROTATED = re.compile(r"^( *%\S+ = .*\bcall <(\d+) x (i\d+)> @llvm\.fsh[lr]\..*, <\d+ x i\d+> )(%[^\s,()]+)(\).*)$")
 _UNKNOWN = """\
   {0}.bits = load i64, ptr @every_bit
   {0}.none = xor i64 {0}.bits, -1
@@ -112,13 +110,11 @@ def _unknown_counts(module: llvm.ModuleRef) -> llvm.ModuleRef:
         name, narrow = f"%unknown{next(number)}", "bitcast" if type == "i64" else "trunc"
         return _UNKNOWN.format(name, narrow, type, lanes, counts) + before + name + behind
 
-    text, found = _ROTATED.subn(hidden, str(module))
-    return llvm.parse_assembly(text) if found else module
+    return _rewritten(module, "@llvm.fsh", _ROTATED, hidden)
 
 
 _MASKED = re.compile(
-    r"^( *.*\bcall .*@llvm\.masked\.(?:gather|scatter)\..*)<(\d+) x i1> (<i1 [^>]*i1 false[^>]*>)(.*)$",
-    re.MULTILINE,
+    r"^( *.*\bcall .*@llvm\.masked\.(?:gather|scatter)\..*)<(\d+) x i1> (<i1 [^>]*i1 false[^>]*>)(.*)$"
 )
 _ACTIVE = """\
   {0}.bits = load i64, ptr @every_bit
@@ -144,11 +140,10 @@ def _unknown_masks(module: llvm.ModuleRef) -> llvm.ModuleRef:
         name, narrow = f"%active{next(number)}", "bitcast" if lanes == "64" else "trunc"
         return f"{_ACTIVE.format(name, lanes, mask, narrow)}{before}<{lanes} x i1> {name}{behind}"
 
-    text, found = _MASKED.subn(hidden, str(module))
-    return llvm.parse_assembly(text) if found else module
+    return _rewritten(module, "@llvm.masked.", _MASKED, hidden)
 
 
-_FUSED = re.compile(r"^( *)(%\S+) = (.*\bcall (float|double) @llvm\.fma\.(f\d+)\(.*)$", re.MULTILINE)
+_FUSED = re.compile(r"^( *)(%\S+) = (.*\bcall (float|double) @llvm\.fma\.(f\d+)\(.*)$")
 
 
 def _fenced(module: llvm.ModuleRef) -> llvm.ModuleRef:
@@ -164,8 +159,17 @@ def _fenced(module: llvm.ModuleRef) -> llvm.ModuleRef:
         fused = f"%fused{next(number)}"  # the optimizer leaves values without names, and numbers are no stems of names
         return f"{before}{fused} = {call}\n{before}{name} = call {type} @llvm.arithmetic.fence.{suffix}({type} {fused})"
 
-    text, found = _FUSED.subn(fenced, str(module))
-    return llvm.parse_assembly(text) if found else module
+    return _rewritten(module, "@llvm.fma.", _FUSED, fenced)
+
+
+def _rewritten(
+    module: llvm.ModuleRef, called: str, pattern: re.Pattern[str], replacement: Callable[[re.Match[str]], str]
+) -> llvm.ModuleRef:
+    """The module with what `pattern` finds replaced, in lines that name what is `called`; the others are most of it."""
+    text = str(module)
+    lines = (pattern.sub(replacement, line) if called in line else line for line in text.split("\n"))
+    changed = "\n".join(lines)
+    return module if changed == text else llvm.parse_assembly(changed)
 
 
 def assembly(text: str, cpu: Cpu) -> str:
