@@ -8,6 +8,8 @@ from contextlib import contextmanager
 
 STRIDE = 1024
 """Statements and expressions that walks visit between two checks."""
+COUNTED = 64
+"""Statements and expressions that a walk counts together. Walks over fewer count as one: most of them are short."""
 
 
 class _Countdown:
@@ -16,8 +18,8 @@ class _Countdown:
     def __init__(self, check: Callable[[], None]) -> None:
         self._check, self._left = check, STRIDE
 
-    def step(self) -> None:
-        self._left -= 1
+    def step(self, count: int) -> None:
+        self._left -= count
         if self._left <= 0:
             self._left = STRIDE
             self._check()
@@ -44,8 +46,8 @@ def interruptible(check: Callable[[], None]) -> Iterator[None]:
         _local.countdown = outer
 
 
-def visited() -> None:
-    """Count one statement or expression of a walk."""
+def visited(count: int = 1) -> None:
+    """Count statements or expressions of a walk."""
     countdown = _local.countdown
     if countdown is not None:
-        countdown.step()
+        countdown.step(count)

@@ -8,7 +8,7 @@ from operator import is_
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from vyre_foundation.ir.expr import Expr
-from vyre_foundation.ir.interrupt import visited
+from vyre_foundation.ir.interrupt import COUNTED, visited
 from vyre_foundation.ir.stmt import (
     Assign,
     Atomic,
@@ -84,12 +84,16 @@ def missing(root: Expr, known: Container[Expr]) -> Iterator[Expr]:
     # and below a None, which tells it from those whose first operand is not known yet.
     node = root
     waiting: list[Any] = []
+    seen = 0
+    visited()
     while True:
         while node not in known and (operands := node.args):
             waiting.append(node)
             node = operands[0]
         if node not in known:
-            visited()
+            seen += 1
+            if not seen % COUNTED:
+                visited(COUNTED)
             yield node
         while waiting:
             node = waiting.pop()
@@ -103,7 +107,9 @@ def missing(root: Expr, known: Container[Expr]) -> Iterator[Expr]:
                 node = others[0]
                 break
             if node not in known:  # who asks may have met it in the meantime
-                visited()
+                seen += 1
+                if not seen % COUNTED:
+                    visited(COUNTED)
                 yield node
         else:
             return
@@ -178,9 +184,13 @@ def bodies(stmt: Stmt) -> tuple[Body, ...]:
 def statements(body: Body) -> Iterator[Stmt]:
     """Every statement under `body`, outer before inner, in program order."""
     stack = list(reversed(body))
+    seen = 0
+    visited()
     while stack:
         stmt = stack.pop()
-        visited()
+        seen += 1
+        if not seen % COUNTED:
+            visited(COUNTED)
         yield stmt
         if stmt.__class__ in _BLOCKS:
             for nested in reversed(bodies(stmt)):
