@@ -22,6 +22,8 @@ Scalar = bool | int | float
 
 def wrap(dtype: DType, value: int) -> int:
     """`value` modulo 2**bits, in the range of the integer type `dtype`."""
+    if dtype.lowest <= value <= dtype.highest:
+        return value
     value &= (1 << dtype.bits) - 1
     return value - (1 << dtype.bits) if value > dtype.highest else value
 
@@ -35,17 +37,21 @@ def round_rational(dtype: DType, value: Fraction) -> float:
     """`value` rounded to the float type `dtype`: to nearest, ties to even, gradual underflow, overflow to infinity."""
     assert dtype.format is not None
     precision, emin, emax = dtype.format
-    if value == 0:
+    numerator, denominator = abs(value.numerator), value.denominator
+    if not numerator:
         return 0.0
     # 2**exponent <= |value| < 2**(exponent+1)
-    exponent = abs(value.numerator).bit_length() - value.denominator.bit_length()
-    if abs(value) < Fraction(2) ** exponent:
+    exponent = numerator.bit_length() - denominator.bit_length()
+    if numerator << max(-exponent, 0) < denominator << max(exponent, 0):
         exponent -= 1
-    ulp = Fraction(2) ** (max(exponent, emin) - precision + 1)
-    significand = round(value / ulp)  # Fraction rounds half to even
-    if abs(significand) * ulp >= Fraction(2) ** (emax + 1):
-        return math.inf if value > 0 else -math.inf  # an exact value may be too large to become a double
-    return math.copysign(float(significand * ulp), value)
+    ulp = max(exponent, emin) - precision + 1  # as the exponent of a power of 2
+    numerator, denominator = numerator << max(-ulp, 0), denominator << max(ulp, 0)
+    significand, rest = divmod(numerator, denominator)
+    if 2 * rest > denominator or (2 * rest == denominator and significand & 1):
+        significand += 1
+    # An exact value may be too large to become a double.
+    rounded = math.inf if significand.bit_length() + ulp > emax + 1 else math.ldexp(significand, ulp)
+    return rounded if value > 0 else -rounded
 
 
 def round_float(dtype: DType, value: float) -> float:
