@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
 
 import numpy as np
 import pytest
@@ -71,20 +72,22 @@ def operands(op: Op, dtype: DType) -> list[tuple[bool | int | float, ...]]:
 
 def assert_same_meaning(op: Op, dtype: DType, rows: list[tuple[bool | int | float, ...]]) -> None:
     """The NumPy function gives the bits that the op table's exact meaning gives."""
-    columns = [
-        decode(dtype, np.array([to_bits(dtype, x) for x in column], f"<u{dtype.size}").view(stored(dtype)))
-        for column in zip(*rows, strict=True)
-    ]
+    columns = [decode(dtype, bits(dtype, column).view(stored(dtype))) for column in zip(*rows, strict=True)]
     result = op.results[dtype]
     with np.errstate(all="ignore"):
-        got = encode(result, function(op.id, dtype)(*columns)).view(f"<u{result.size}").tolist()
-    expected = [to_bits(result, op.evaluate(dtype, *row)) for row in rows]
+        got = encode(result, function(op.id, dtype)(*columns)).view(f"<u{result.size}")
+    expected = bits(result, [op.evaluate(dtype, *row) for row in rows])
     wrong = [
-        (row, from_bits(result, e), from_bits(result, g))
-        for row, e, g in zip(rows, expected, got, strict=True)
-        if e != g
+        (rows[n], *(from_bits(result, int(of[n])) for of in (expected, got))) for n in (expected != got).nonzero()[0]
     ]
     assert not wrong, f"{op.id} on {dtype}: (operands, expected, got) {wrong[:5]}"
+
+
+def bits(dtype: DType, values: Sequence[bool | int | float]) -> np.ndarray:
+    """What memory holds for values."""
+    if dtype.is_float:
+        return np.array([to_bits(dtype, value) for value in values], f"<u{dtype.size}")
+    return np.array(values, dtype.numpy).view(f"<u{dtype.size}")
 
 
 @pytest.mark.parametrize("op", LANGUAGE, ids=lambda op: op.id)
@@ -111,9 +114,14 @@ def test_all_pairs_of_eight_bits(op, dtype):
     assert_same_meaning(op, dtype, rows)
 
 
+@cache
+def all_values(dtype: DType) -> list[tuple[bool | int | float]]:
+    return [(from_bits(dtype, pattern),) for pattern in range(1 << dtype.bits)]
+
+
 @pytest.mark.parametrize(("op", "dtype"), SMALL, ids=str)
 def test_all_values_of_sixteen_bits(op, dtype):
-    assert_same_meaning(op, dtype, [(from_bits(dtype, bits),) for bits in range(1 << dtype.bits)])
+    assert_same_meaning(op, dtype, all_values(dtype))
 
 
 @pytest.mark.parametrize(("op", "dtype"), WIDE, ids=str)
