@@ -25,6 +25,15 @@ MIXED = [3, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 20, 21, 22, 24, 25, 26, 28, 60, 
 CHIRPED = [17, 34, 37, 57]
 
 
+def in_turns(lengths):
+    """Each length in one of the types, and with `-m slow` in the other: programs of both differ in nothing else."""
+    return [
+        pytest.param(length, dtype, marks=() if number % len(TYPES) == turn else pytest.mark.slow)
+        for number, length in enumerate(lengths)
+        for turn, dtype in enumerate(TYPES)
+    ]
+
+
 def numbers(dtype, shape, seed=1):
     kind = TYPES[dtype][0]
     return (data(kind, shape, seed) + 1j * data(kind, shape, seed + 1)).astype(dtype)
@@ -175,8 +184,7 @@ def defined_inverse(x):
     return defined(joined(*(one_half * part for part in add(add(a, b), turned(t)))), is_inverse=True).view(x.real.dtype)
 
 
-@pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("length", [2, 4, 8, 32, 128, *MIXED, *CHIRPED])
+@pytest.mark.parametrize(("length", "dtype"), in_turns([2, 4, 8, 32, 128, *MIXED, *CHIRPED]))
 def test_the_order_of_operations(length, dtype):
     x = numbers(dtype, (2, length))
     for transform, is_inverse in ((va.fft, False), (va.ifft, True)):
@@ -231,23 +239,17 @@ def check_all(length, dtype, backend="cpu"):
         check(found, getattr(np.fft, name)(wide, *more), dtype)
 
 
-LENGTHS = [1, 2, 4, 8, 64, 512, 2048, 4096, 3, 5, 12, 100, 1000, 1500, 3 * 2**12, 44_100, 1009, 2 * 601]
-LIKE_OTHERS = {64, 512, 100, 1500}
-"""Whose programs have what those of a shorter or a longer one have."""
-
-
 @pytest.mark.parametrize(
-    ("length", "dtype"),
-    [
-        pytest.param(
-            length, dtype, marks=() if (number + is_wide) % 2 and length not in LIKE_OTHERS else pytest.mark.slow
-        )
-        for number, length in enumerate(LENGTHS)
-        for is_wide, dtype in enumerate(TYPES)
-    ],
+    ("length", "dtype"), in_turns([1, 2, 4, 8, 2048, 4096, 3, 5, 12, 1000, 3 * 2**12, 44_100, 1009, 2 * 601])
 )
 def test_transforms(length, dtype):
-    """Each length in one of the types: programs of the other differ in nothing else."""
+    check_all(length, dtype)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("length", [64, 512, 100, 1500])
+def test_transforms_with_the_passes_of_others(length, dtype):
     check_all(length, dtype)
 
 
@@ -302,13 +304,21 @@ def test_the_same_bits_everywhere(on, length):
         same(getattr(va, name)(given, backend=on), getattr(va, name)(given, backend="cpu"))
 
 
+@pytest.mark.parametrize(("length", "dtype"), in_turns([8, 1024]))
+def test_a_launch_for_all_passes_gives_the_bits_of_passes(length, dtype, monkeypatch):
+    check_passes(length, dtype, monkeypatch)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize(
-    "bits", [3, 10, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2, 4, 5, 6, 7, 8, 9, 11))]
-)
-def test_a_launch_for_all_passes_gives_the_bits_of_passes(bits, dtype, monkeypatch):
+@pytest.mark.parametrize("length", [2, 4, 16, 32, 64, 128, 256, 512, 2048])
+def test_a_launch_for_all_passes_of_each_length(length, dtype, monkeypatch):
+    check_passes(length, dtype, monkeypatch)
+
+
+def check_passes(length, dtype, monkeypatch):
     for rows in (1, 70):
-        x = numbers(dtype, (rows, 1 << bits))
+        x = numbers(dtype, (rows, length))
         found = [transform(x, backend="cpu") for transform in (va.fft, va.ifft)]
         with monkeypatch.context() as patch:
             patch.setattr(spectra, "SHORT_BYTES", 0)
@@ -339,15 +349,14 @@ def test_elements_that_an_inverse_does_not_use(length):
     check(va.irfft(x[:, 1:4], length, backend="cpu"), fewer, "f8")
 
 
-@pytest.mark.parametrize("length", [1, 2, 9, 48, 1000])
+@pytest.mark.parametrize("length", [1, 2, 9, 48])
 def test_inverses(length):
     x = data("f4", (3, length))
     check(va.irfft(va.rfft(x, backend="cpu"), length, backend="cpu"), x, "f4")
     check(va.ifft(va.fft(x, backend="cpu"), backend="cpu"), x, "f4")
 
 
-@pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("length", [1, 17, 30, 32])
+@pytest.mark.parametrize(("length", "dtype"), in_turns([1, 17, 30, 32]))
 def test_arrays_of_a_device(length, dtype):
     kind, on = TYPES[dtype][0], backend_for("cpu")
     x, real = numbers(dtype, (4, length)), data(kind, (4, length))
