@@ -13,6 +13,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import elementary
@@ -32,6 +33,8 @@ from vyre_foundation.validate.codes import REASONS, RULES, Rule
 
 DOCS = Path(__file__).parents[1]
 ROOT = DOCS.parent
+STATED = re.compile(r"^ +(?:code|number)\b.*=", re.MULTILINE)
+"""A line that may state the code of an error."""
 PLACE = re.compile(r"(?P<begin><!-- table: (?P<name>\w+) -->)\n.*?(?P<end><!-- end of the table -->)", re.DOTALL)
 
 
@@ -184,7 +187,8 @@ def find_variables(root: Path) -> set[str]:
     """The names of variables in texts of the sources that are nothing else."""
     found = set()
     for file in sorted(root.glob("packages/*/src/**/*.py")):
-        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        text = file.read_text("utf-8")
+        for node in ast.walk(ast.parse(text)) if "VYRE_" in text else ():
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 found |= set(re.findall(r"\AVYRE_[A-Z_]+\Z", node.value))
     return found
@@ -197,13 +201,17 @@ def error_texts(root: Path) -> dict[str, dict[str, str]]:
     return {code: row for code, row in rows.items() if code.startswith("E")}
 
 
-def find_errors(root: Path) -> Iterator[Error]:
+@cache
+def find_errors(root: Path) -> tuple[Error, ...]:
     """The classes of all packages that state a `code` or a `number` of an error."""
+    found = []
     for file in sorted(root.glob("packages/*/src/**/*.py")):
-        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        text = file.read_text("utf-8")
+        for node in ast.walk(ast.parse(text)) if STATED.search(text) else ():
             if isinstance(node, ast.ClassDef) and (code := stated_code(node)) is not None:
                 first = (ast.get_docstring(node) or "").split("\n\n")[0]
-                yield Error(code, node.name, " ".join(first.split()))
+                found.append(Error(code, node.name, " ".join(first.split())))
+    return tuple(found)
 
 
 def stated_code(node: ast.ClassDef) -> str | None:

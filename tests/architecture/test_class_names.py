@@ -32,7 +32,8 @@ def classes(root: Path) -> dict[str, list[Path]]:
     """The files that declare each public class, relative to `packages`."""
     found = defaultdict(list)
     for file in sorted((root / "packages").glob("*/src/**/*.py")):
-        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        text = file.read_text("utf-8")
+        for node in ast.walk(ast.parse(text)) if "class " in text else ():
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 found[node.name].append(file.relative_to(root / "packages"))
     return found

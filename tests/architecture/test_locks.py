@@ -32,6 +32,8 @@ KINDS = {"Lock", "RLock"}
 
 def made(source: str) -> int:
     """How often a module makes a lock of `threading`, or has one made by a field."""
+    if not any(kind in source for kind in KINDS):
+        return 0
     tree = ast.parse(source)
     guards = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _name(node.func) == "ForkGuard"]
     given = {argument for call in guards for argument in call.args}
