@@ -117,11 +117,11 @@ _fault = partial(Fault, Layer.EMITTER)
 # fmt: off
 FAULTS = (
     _fault("literal-sign-of-zero", "-0.0 is printed as 0.0",
-           emits(_literals(_minus_zero)), "literals:* floats:*"),
+           emits(_literals(_minus_zero)), "literals:value:dtype=f16"),
     _fault("literal-digits", "floats are printed with six digits",
-           emits(_literals(_six_digits)), "literals:*"),
+           emits(_literals(_six_digits)), "literals:value:dtype=f32"),
     _fault("literal-infinity", "infinity is printed as the greatest number",
-           emits(_literals(_finite)), "literals:*"),
+           emits(_literals(_finite)), "literals:value:dtype=f16"),
     _fault("literal-suffix", "literals of 64 bits are printed without a suffix",
            emits(_literals(_thirty_two_bits)), "literals:*"),
     _fault("literal-minus", "negative literals lose their sign",
@@ -137,7 +137,7 @@ FAULTS = (
     _fault("select-swapped", "the arms of a select are swapped",
            emits(in_expressions(_swapped_select)), "ops:select"),
     _fault("braces", "a condition guards its first statement alone",
-           emits(in_statements(_unguarded_stores)), "control:*"),
+           emits(in_statements(_unguarded_stores)), "control:early_return"),
     _fault("last-statement", "the last statement is lost",
            emits(_last_store_lost, looping_target), "control:*"),
     _fault("barriers-unprinted", "barriers that lowering needs are not printed",

@@ -197,7 +197,7 @@ FAULTS = (
     _fault("upload-forgotten", "read and written buffers start as zeros",
            of_launches(_fresh_outputs), "memory:untouched_outputs"),
     _fault("readback-short", "the last byte of an output is not read back",
-           of_outputs(_truncated), "memory:*"),
+           of_outputs(_truncated), "memory:gather_long"),
     _fault("outputs-by-name", "outputs come in the order of their names",
            of_outputs(_in_order_of_names), "memory:many_buffers"),
     _fault("output-forgotten", "the last of several outputs does not come",
@@ -217,8 +217,8 @@ FAULTS = (
     _fault("hangs", "loops with a step never end",
            of_launches(_hangs), "control:*step* control:*", seconds=2.0),
     _fault("errors-untyped", "refusals are bare exceptions",
-           of_launches(_untyped_errors), "refusals:*"),
+           of_launches(_untyped_errors), "refusals:override_that_splits_a_subgroup"),
     _fault("errors-alike", "every refusal is the same error",
-           of_launches(_one_error), "refusals:*"),
+           of_launches(_one_error), "refusals:override_that_splits_a_subgroup"),
 )
 # fmt: on
