@@ -6,6 +6,7 @@ import math
 import pickle
 import re
 import sys
+import weakref
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +16,7 @@ import pytest
 
 import vyre as vy
 from vyre_driver import EngineBackend, acquire
-from vyre_driver.arrays import make
+from vyre_driver.arrays import make, memory
 from vyre_driver.backend.dlpack import from_dlpack
 from vyre_driver.errors import BackendError, DeviceOutOfMemory, InvalidInput, StaleHandle, UnsupportedFeature
 from vyre_driver.testing.fake_port import FakePort
@@ -643,6 +644,23 @@ def test_results_of_a_loop_use_the_memory_of_earlier_ones(backend: vy.VyreBacken
     for what in ("bytes_in", "bytes_out", "allocations", "plans", "compiles"):
         assert after.get(what) == before.get(what), what
     assert (values.numpy() == 2.0**24).all()
+
+
+@pytest.mark.parametrize(("most", "most_bytes"), [(16, 2**40), (2**40, 16 * 4 * 1000)])
+def test_arrays_of_ever_new_sizes_leave_little_memory_behind(
+    backend: vy.VyreBackend, monkeypatch: pytest.MonkeyPatch, most: int, most_bytes: int
+) -> None:
+    monkeypatch.setattr(memory, "MAX_NEW", most)
+    monkeypatch.setattr(memory, "MAX_NEW_BYTES", most_bytes)
+    held = vy.zeros(1000, vy.f32, backend=backend)
+    resources: weakref.WeakSet[Any] = weakref.WeakSet()
+    for size in range(1000, 1100):
+        array = vy.array(np.ones(size, np.float32), backend=backend)
+        resources.add(array._memory.resource)
+        assert array.numpy().sum() == size
+        del array
+        assert len(resources) <= 17
+    assert not held.numpy().any()
 
 
 @vy.kernel

@@ -29,12 +29,12 @@ MAX_CACHED = 8
 """Resources of one size that are cached for results to come."""
 MAX_CACHED_BYTES = 1 << 28
 """Larger resources are freed at once."""
+MAX_NEW, MAX_NEW_BYTES = 4096, 1 << 29
+"""Allocations, and their bytes, after which everything that is cached is freed."""
 MAX_CONSTANTS, CONSTANT_BYTES = 256, 256
 """Contents of the host that stay in the memory of a backend, and the bytes that each has at most."""
 
 _NOTHING = bytearray()
-_Free = defaultdict[int, deque[Resource]]
-_free: weakref.WeakKeyDictionary[VyreBackend, _Free] = weakref.WeakKeyDictionary()
 _constants: weakref.WeakKeyDictionary[VyreBackend, dict[bytes, ArrayMemory]] = weakref.WeakKeyDictionary()
 _on_host: weakref.WeakKeyDictionary[VyreBackend, bool] = weakref.WeakKeyDictionary()
 _guard = ForkGuard()
@@ -79,6 +79,37 @@ class ArrayMemory:
         self.resource.end()
 
 
+class FreeMemory(defaultdict[int, deque[Resource]]):
+    """The cached resources of a backend, by size.
+
+    Arrays of the same sizes as before make no allocations, so nothing is freed between them. Those of ever new sizes
+    leave behind what no later one uses: it is bounded by what is allocated until everything is freed.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(lambda: deque(maxlen=MAX_CACHED))
+        self._new, self._new_bytes = 0, 0
+
+    def put(self, resource: Resource) -> None:
+        """Cache a resource that nothing uses. No more than that: it may run inside of any call."""
+        self[resource.byte_len].append(resource)
+
+    def allocate(self, backend: VyreBackend, byte_len: int) -> Resource:
+        """A new resource."""
+        self._new, self._new_bytes = self._new + 1, self._new_bytes + byte_len
+        if self._new > MAX_NEW or self._new_bytes > MAX_NEW_BYTES:
+            self.clear()
+            self._new, self._new_bytes = 1, byte_len
+        try:
+            return backend.allocate_resident(byte_len)
+        except DeviceOutOfMemory:
+            self.clear()
+            return backend.allocate_resident(byte_len)
+
+
+_free: weakref.WeakKeyDictionary[VyreBackend, FreeMemory] = weakref.WeakKeyDictionary()
+
+
 def result_memory(backend: VyreBackend, byte_len: int, *, is_zero: bool = False) -> ArrayMemory:
     """Memory for a result. Unless it `is_zero`, its contents are unspecified: a dispatch zeroes what it does not write.
 
@@ -86,9 +117,9 @@ def result_memory(backend: VyreBackend, byte_len: int, *, is_zero: bool = False)
     """
     free = _free.get(backend)
     if free is None:
-        free = _free[backend] = defaultdict(lambda: deque(maxlen=MAX_CACHED))
+        free = _free[backend] = FreeMemory()
     cached = free[byte_len]
-    give_back = cached.append if byte_len <= MAX_CACHED_BYTES else None
+    give_back = free.put if byte_len <= MAX_CACHED_BYTES else None
     while cached:
         try:
             resource = cached.pop()
@@ -99,12 +130,7 @@ def result_memory(backend: VyreBackend, byte_len: int, *, is_zero: bool = False)
             if is_zero:
                 _fill_with_zeros(backend, memory)
             return memory
-    try:
-        resource = backend.allocate_resident(byte_len)
-    except DeviceOutOfMemory:
-        free.clear()
-        resource = backend.allocate_resident(byte_len)
-    return ArrayMemory(resource, give_back)
+    return ArrayMemory(free.allocate(backend, byte_len), give_back)
 
 
 def _fill_with_zeros(backend: VyreBackend, memory: ArrayMemory) -> None:
