@@ -126,6 +126,14 @@ def test_awaiting_asks_less_and_less_often(lazy: SimpleNamespace) -> None:
     assert 1 < lazy.ports[0].count("query") < 200  # at most every 2 ms, but for the first
 
 
+def test_awaiting_ends_with_the_timeout_of_the_dispatch(engine: Engine) -> None:
+    backend = engine(double, hangs=True).backend
+    pending = backend.dispatch_async(doubling(), [A], DispatchConfig(timeout=0.1, label="slow"))
+    with pytest.raises(DispatchTimeout, match=r"slow: the timeout of 0\.1 s passed during the kernels"):
+        asyncio.run(asyncio.wait_for(_outputs(pending), 10))
+    assert pending.is_ready()
+
+
 async def _outputs(pending: PendingDispatch) -> object:
     return await pending
 

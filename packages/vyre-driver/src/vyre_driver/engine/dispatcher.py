@@ -252,7 +252,7 @@ class PendingLaunch(PendingDispatch):
         self._outcome: Outputs | BackendError | None = None
 
     def is_ready(self) -> bool:
-        """Whether a wait would return at once. False while another thread uses the device."""
+        """Whether a wait would return or raise at once. False while another thread uses the device."""
         if self._outcome is not None:
             return True
         if not self._session.lock.acquire(blocking=False):
@@ -261,7 +261,7 @@ class PendingLaunch(PendingDispatch):
             device = self._cached.device
             if self._session.device is not device or self._session.lost is not None:
                 return True
-            return self._event is None or device.port.query(self._event)
+            return self._event is None or device.port.query(self._event) or self._is_late()
         except BackendError:  # the wait will raise it
             return True
         finally:
@@ -300,9 +300,12 @@ class PendingLaunch(PendingDispatch):
         longest = min([SLICE, *(seconds for seconds in ends if seconds is not None)])
         if self._event is None or device.port.wait(self._event, longest):
             return True
-        if self._deadline is not None and not self._deadline.remaining():
-            raise self._deadline.passed("the kernels")
+        if self._deadline is not None:
+            self._deadline.check("the kernels")
         return False
+
+    def _is_late(self) -> bool:
+        return self._deadline is not None and not self._deadline.remaining()
 
     def _complete(self, device: Device) -> Outputs:
         self._launch_cache.require_trust()
