@@ -5,9 +5,12 @@ Languages of devices have no numbers that are wide enough for everything, so wha
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import accumulate
 
 from vyre_foundation.dtype import bool_, u64
 from vyre_foundation.ir.expr import Apply, Expr, Literal, literal
@@ -176,8 +179,9 @@ def conjunction(claims: Iterable[Less]) -> Expr:
     """A condition that holds where all claims do; of claims that differ in their offsets the strictest."""
     strictest: dict[tuple[Expr | None, Expr | None, Expr | None, Expr | None], int] = {}
     undecided = [claim for claim in claims if not claim.is_certain]
+    limits = _variable_limits(undecided)
     for claim in undecided:
-        if not any(_implies(other, claim) for other in undecided):
+        if not _is_implied(claim, limits):
             key = (claim.left.plus, claim.right.minus, claim.right.plus, claim.left.minus)
             gap = claim.left.offset - claim.right.offset
             strictest[key] = max(gap, strictest.get(key, gap))
@@ -185,12 +189,30 @@ def conjunction(claims: Iterable[Less]) -> Expr:
     return reduce(lambda a, b: Apply(OPS["and"], a, b), terms) if terms else literal(bool_, 1)
 
 
-def _implies(strict: Less, claim: Less) -> bool:
+_Limits = dict[tuple[Expr | None, Expr | None], list[tuple[int, int]]]
+"""By the expressions on the left: offsets, descending, and the least limit of what has at least that offset."""
+
+
+def _variable_limits(claims: Iterable[Less]) -> _Limits:
+    """The claims whose limit is a variable, as the largest number that it may be."""
+    found: defaultdict[tuple[Expr | None, Expr | None], set[tuple[int, int]]] = defaultdict(set)
+    for claim in claims:
+        if claim.right.plus is not None:
+            found[claim.left.plus, claim.left.minus].add((claim.left.offset, claim.right.high))
+    return {left: list(accumulate(sorted(pairs, reverse=True), _stricter)) for left, pairs in found.items()}
+
+
+def _stricter(before: tuple[int, int], pair: tuple[int, int]) -> tuple[int, int]:
+    return pair[0], min(before[1], pair[1])
+
+
+def _is_implied(claim: Less, limits: _Limits) -> bool:
     """Whether a claim about a variable limit leaves nothing to ask about one that is a number."""
-    a, b = strict.left, claim.left
-    is_number = claim.right.plus is None and claim.right.minus is None and strict.right.plus is not None
-    same = a.plus is b.plus and a.minus is b.minus and a.offset >= b.offset
-    return is_number and same and strict.right.high <= claim.right.offset
+    if claim.right.plus is not None or claim.right.minus is not None:
+        return False
+    stricter = limits.get((claim.left.plus, claim.left.minus), [])
+    count = bisect_right(stricter, -claim.left.offset, key=lambda pair: -pair[0])
+    return count > 0 and stricter[count - 1][1] <= claim.right.offset
 
 
 def _less(parts: tuple[Expr | None, ...], gap: int) -> Expr:
