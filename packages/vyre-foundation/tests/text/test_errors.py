@@ -1,5 +1,6 @@
 """Every error shows the place, says what was got and expected, and what to do."""
 
+import re
 import tracemalloc
 from random import Random
 
@@ -237,3 +238,11 @@ def test_the_remedy_for_a_name_that_is_no_local(text: str, fix: str) -> None:
     with pytest.raises(TextError) as caught:
         parse(f"{HEAD}  {text}\n}}")
     assert caught.value.fix == fix
+
+
+@pytest.mark.parametrize("shape", ["workgroup({})", "workgroup(8, {})", "workgroup(8) subgroup({})"])
+@pytest.mark.parametrize("number", [2**64, -(2**63) - 1, 10**30])
+def test_numbers_beyond_64_bits_are_refused(shape: str, number: int) -> None:
+    refused = re.escape(f"got `{abs(number)}`, expected a number that fits 64 bits") + "(.|\n)*Fix: write a smaller one"
+    with pytest.raises(TextError, match=refused):
+        parse(f"program p {shape.format(number)} {{ read b: u32[] @0; }}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from vyre_foundation.dtype import DTYPES, DType
+from vyre_foundation.dtype import DTYPES, DType, i64, u64
 from vyre_foundation.errors import VyreError
 from vyre_foundation.text.errors import text_error
 from vyre_foundation.text.syntax import RESERVED
@@ -68,17 +68,20 @@ class Cursor:
         return self.take().text
 
     def integer(self) -> int:
-        """Go past a whole number, which may be negative."""
+        """Go past a whole number, which may be negative, and fits 64 bits."""
         sign = -1 if self.skip("-") else 1
         token = self.kind(TokenKind.NUMBER)
         if len(token.text) > MAX_DIGITS:
             self.refuse(f"got {token}, expected at most {MAX_DIGITS} digits", "write a number that fits 64 bits", token)
         try:
-            return sign * int(token.text, 0)
+            number = sign * int(token.text, 0)
         except ValueError:
             self.refuse(
                 f"got {token}, expected a whole number", "write decimal digits, or 0x and hexadecimal ones", token
             )
+        if not i64.lowest <= number <= u64.highest:
+            self.refuse(f"got {token}, expected a number that fits 64 bits", "write a smaller one", token)
+        return number
 
     def dtype(self) -> DType:
         """Go past the name of a type."""
