@@ -78,7 +78,9 @@ LEARNING: Mapping[str, str] = {
     "one_hot": "write vyre.select(n[i] == j, vyre.f32(1), 0.0) in a kernel, where i, j = vyre.index()",
     "relu": "write vyre.max(x[i], 0.0) in a kernel", "sigmoid": "write 1.0 / (1.0 + vyre.exp(-x[i])) in a kernel",
     **dict.fromkeys(("silu", "swish"), "write x[i] / (1.0 + vyre.exp(-x[i])) in a kernel"),
-    "softplus": "write vyre.log1p(vyre.exp(x[i])) in a kernel",
+    "softplus": "write vyre.max(x[i], 0.0) + vyre.log1p(vyre.exp(-vyre.abs(x[i]))) in a kernel",
+    **{name: f"call scipy.special.{name} on the host: functions of vyre take what it gives"
+        for name in ("digamma", "erf", "erfc", "erfinv", "gammaln")},
     **dict.fromkeys(("cross_entropy", "log_softmax", "logsumexp", "nll_loss", "softmax"),
         "call vyre.max and vyre.sum with axis=-1 for the rows, and kernels with vyre.exp and vyre.log for elements"),
     **dict.fromkeys(("batch_norm", "layer_norm", "rms_norm"),
