@@ -1,5 +1,6 @@
 """Ways in and claims: a right backend passes them all, and each kind of lie is found."""
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
@@ -87,6 +88,22 @@ class Delegate(VyreBackend, contract=1):
 
     def device_profile(self) -> DeviceProfile:
         return replace(self.inner.device_profile(), backend="delegate")
+
+
+class SharedInputs(Delegate, contract=1):
+    """Keeps the inputs of a dispatch where those of another thread replace them."""
+
+    def dispatch(self, program: Program, inputs: Sequence[Any], config: DispatchConfig = DEFAULT_CONFIG) -> Outputs:
+        self.inputs = [bytes(data) for data in inputs]
+        time.sleep(0.01)
+        return super().dispatch(program, self.inputs, config)
+
+
+def test_threads_that_share_memory_are_found() -> None:
+    spec = named("entries:threads:program=floats")
+    assert require(Delegate(), spec) is State.PASS
+    with pytest.raises(AssertionError):
+        require(SharedInputs(), spec)
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=str)
