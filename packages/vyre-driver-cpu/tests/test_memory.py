@@ -1,12 +1,16 @@
 """Host memory in place: where it is, and for how long."""
 
 import gc
+from types import SimpleNamespace
 from weakref import ref
 
 import numpy as np
 import pytest
 
-from vyre_driver_cpu.memory import ALIGNMENT, in_place
+from vyre_driver.engine.pending import WaitLimit
+from vyre_driver_cpu.launch import Arguments
+from vyre_driver_cpu.memory import ALIGNMENT, HostMemory, in_place
+from vyre_driver_cpu.order import Order
 
 
 @pytest.mark.parametrize("is_writable", [True, False])
@@ -32,3 +36,17 @@ def test_bytes_that_are_not_aligned_are_not(is_writable):
     part = whole[start : start + 8]
     part.flags.writeable = is_writable
     assert in_place(part) is None
+
+
+def test_memory_whose_last_work_has_ended_keeps_no_other_memory():
+    """That of small inputs is used by many launches, and outlives the arrays of each."""
+    small, large = HostMemory(np.zeros(8, np.uint8)), HostMemory(np.zeros(4096, np.uint8))
+    order, arguments = Order(WaitLimit()), Arguments((small, large), (1, 1, 1))
+    threads = SimpleNamespace(submit=lambda jobs: None, has_ended=lambda jobs: True)
+    order.submit(threads, object(), (small, large), arguments, arguments.cancel)
+    contents = ref(large.bytes)
+    del large, arguments
+    assert not order.sweep()
+    gc.collect()
+    assert small.last is not None
+    assert contents() is None

@@ -48,9 +48,14 @@ class Work:
     def give_up(self) -> None:
         """End as soon as possible; what the work would have written is not read."""
         if self.pool is not None and self.jobs is not None and not self.has_ended():
-            if self._cancel is not None:
-                self._cancel()
+            cancel = self._cancel  # another thread may release it
+            if cancel is not None:
+                cancel()
             self.pool.cancel(self.jobs)
+
+    def release(self) -> None:
+        """Drop what it used, when it has ended: memory that it used refers to it for longer."""
+        self.uses, self._cancel = (), None
 
     @property
     def times(self) -> tuple[int, int]:
@@ -91,7 +96,7 @@ class Order(Ledger):
         """Drop what ended work used; whether any has not ended."""
         with self._sweeping:
             while self.entries and self.entries[0].has_ended():
-                self.entries.popleft().uses = ()
+                self.entries.popleft().release()
             return bool(self.entries)
 
     def ended(self, work: Work, timeout: float | None = None) -> bool:
