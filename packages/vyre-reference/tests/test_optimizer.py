@@ -121,7 +121,7 @@ BUGS = {
     "nothing lies between barriers": (20_040, "barriers", barriers._Merging, "_is_idle", lambda *_: True),
     "loops change nothing": (20_010, "hoist", effects.EffectsOf, "__call__", lambda *_: effects.NO_EFFECTS),
     "elements of one buffer are never the same": (20_000, "promote", promote, "are_apart", lambda *_: True),
-    "every loop has an iteration": (20_000, "promote", promote._Promote, "_has_iteration", lambda *_: True),
+    "every loop has an iteration": (20_000, "promote", promote.Facts, "has_iteration", lambda *_: True),
     "every store is made": (
         20_110,
         "promote",
