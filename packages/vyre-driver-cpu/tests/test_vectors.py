@@ -200,6 +200,25 @@ def test_guarded_words_at_computed_indices_are_gathered(agree) -> None:
     agree(program, [_words()], DispatchConfig(grid_override=(16, 1, 1)))
 
 
+STRIDED = {
+    "columns": ("var a = 1; for k in 0..x[0] { a = a * 3 + x[k * x[1] + i]; } out[i] = a;", True),
+    "a distance that is a number": ("var a = 1; for k in 0..x[0] { a = a * 3 + x[k * 40 + i]; } out[i] = a;", False),
+    "a distance of each lane": ("var a = 1; for k in 0..x[0] { a = a * 3 + x[k * x[i] + i]; } out[i] = a;", False),
+}
+"""Loops that load neighbours some elements further in each iteration, and whether that is unknown."""
+
+
+@pytest.mark.parametrize("name", STRIDED)
+def test_loads_an_unknown_distance_apart_are_fetched_ahead(name: str, agree) -> None:
+    body, is_fetched = STRIDED[name]
+    program = _program(body)
+    assert ("llvm.prefetch" in _text(program)) == is_fetched
+    for stride in (1, 40, 2**20):
+        x = _words()
+        x[:2] = 20, stride
+        agree(program, [x], DispatchConfig(grid_override=(16, 1, 1)))
+
+
 COMPONENTS = {
     "colours": (3, "for c in 0..3 { out[i * 3 + c] = x[i * 3 + c] * 7 + c; }"),
     "a component that differs": (

@@ -29,6 +29,8 @@ ROWS = (4, 8, 16)
 FETCHED = 1 << 14
 """Bytes of the rows of a vector that are fetched while the vector before is computed: half of a cache of level 1."""
 
+ITERATIONS_AHEAD = 8
+"""Iterations until a loop loads what it fetches."""
 ZERO = "@zero"
 """Eight bytes that are zero."""
 
@@ -446,7 +448,10 @@ class VectorValues(OperandValues):
         places = self._relative(pattern)
         if places == tuple(range(width)):
             is_safe = not node.checked and self._is_own_block(buffer, pattern)
-            return self._loaded(buffer, self._base(buffer, node.index), None if is_safe else mask)
+            base = self._base(buffer, node.index)
+            if buffer.memory.is_bound:
+                self._fetch_strided(buffer, node.index, base)
+            return self._loaded(buffer, base, None if is_safe else mask)
         if mask is not None and places == tuple(range(0, -width, -1)):
             turned = self.shuffle(f"i{self._mask_bits}", width, mask, "poison", range(width)[::-1])
             address = self._beside(buffer, self._base(buffer, node.index), 1 - width)
@@ -460,6 +465,20 @@ class VectorValues(OperandValues):
             return self.splat(self._out.value(f"load {t}, ptr {address}, align {align}"), node.dtype)
         wide = self._out.value(f"load <{span} x {t}>, ptr {address}, align {align}")
         return self.shuffle(t, span, wide, "poison", [place - low for place in places])
+
+    def _fetch_strided(self, buffer: Buffer, index: Expr, base: str) -> None:
+        """Fetch what a later iteration of the loop around loads, if it is an unknown number of elements away.
+
+        The prefetchers of CPUs follow no such streams.
+        """
+        if not self.loops:
+            return
+        counter, step = self.loops[-1]
+        stride = _stride(index, counter)
+        if stride is not None and not self.lanes.varies(stride):
+            distance = self._out.value(f"mul i64 {self.operand(stride)}, {step * ITERATIONS_AHEAD}")
+            ahead = self._out.value(f"getelementptr {TYPES[buffer.dtype]}, ptr {base}, i64 {distance}")
+            self._out.add(f"call void @llvm.prefetch.p0(ptr {ahead}, i32 0, i32 3, i32 1)")
 
     def _window(self, buffer: Buffer, pattern: Pattern) -> tuple[int, int, int] | None:
         """Adjacent elements that contain those of all lanes: their distance from lane 0, number and alignment in bytes.
@@ -696,6 +715,19 @@ def is_row(distances: Iterable[int], width: int) -> bool:
     """Whether elements are side by side, and as many as can be transposed."""
     ordered = sorted(distances)
     return len(ordered) in ROWS and len(ordered) <= width and ordered[-1] - ordered[0] + 1 == len(ordered)
+
+
+def _stride(index: Expr, counter: Local) -> Expr | None:
+    """What a counter is multiplied by in a sum of u64, if that is no number."""
+    match index:
+        case Apply(op, (a, b)) if op.id == "add" and index.dtype is u64:
+            return _stride(a, counter) or _stride(b, counter)
+        case Apply(op, (a, b)) if op.id == "mul" and index.dtype is u64:
+            counts = (counter, Cast(u64, counter))
+            other = b if a in counts else a if b in counts else None
+            return None if other is None or isinstance(other, Literal) else other
+        case _:
+            return None
 
 
 def are_apart(index: Expr, lanes: VectorLanes) -> bool:
