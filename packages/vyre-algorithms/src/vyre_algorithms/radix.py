@@ -29,7 +29,7 @@ from vyre_foundation.functions import min as least, popcount
 
 DIGITS = 1 << DIGIT
 FETCHED = 4
-"""For each digit, at most so many times the average number of a chunk's elements are fetched ahead."""
+"""The most elements that are prefetched for a digit, as a multiple of what a chunk has of each digit on average."""
 CHUNK, CHUNKS, LONG_CHUNK, MOST_CHUNKS = 1 << 12, 1 << 5, 1 << 15, 1 << 10
 """Elements that one invocation moves: `CHUNK` at least. They become more, up to `LONG_CHUNK`, where there are `CHUNKS`
 invocations all the same, and more than that only where there would be more than `MOST_CHUNKS` invocations."""

@@ -9,10 +9,10 @@ becomes
     for i in … { own[x[i]] += 1; }
     for j in 0..len(counts) { if own[j] != 0 { atomic add(counts[j], own[j]); } }
 
-An atomic takes ten times as long as an addition, and far longer where other threads change the same element. The
-results are equal: the operations are on integers and commute, and a kernel that uses no old value, and loads nothing
-from that buffer, cannot tell when they are done. Each call decides by the length: its atomics stay atomics where the
-buffer has more elements than the call has invocations, or takes more than `MOST_BYTES`.
+An atomic takes several times as long as an addition, even if no other thread uses the element. The results are equal:
+the operations are on integers and commute, and a kernel that uses no old value, and loads nothing from that buffer,
+cannot observe when they are done. Each call decides by the length: its atomics stay atomics where the buffer has more
+elements than the call has invocations, or takes more than `MOST_BYTES`.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 What is one for all invocations stays one value. Memory is accessed in the way that the pattern of an index allows:
 neighbours in one piece, what is near in one piece and with a permutation, rows in pieces that are transposed, and the
-rest element by element; by gathers and scatters where a mask leaves some of them out.
+rest element by element. Where a mask leaves lanes out, gathers and scatters do it, but for guarded loads of elements
+that no instruction gathers.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ FETCHED = 1 << 14
 """Bytes of the rows of a vector that are fetched while the vector before is computed: half of a cache of level 1."""
 
 ITERATIONS_AHEAD = 8
-"""Iterations until a loop loads what it fetches."""
+"""How many iterations before its use an element is prefetched."""
 ZERO = "@zero"
 """Eight bytes that are zero."""
 
@@ -450,7 +451,7 @@ class VectorValues(OperandValues):
             is_safe = not node.checked and self._is_own_block(buffer, pattern)
             base = self._base(buffer, node.index)
             if buffer.memory.is_bound:
-                self._fetch_strided(buffer, node.index, base)
+                self._prefetch_strided(buffer, node.index, base)
             return self._loaded(buffer, base, None if is_safe else mask)
         if mask is not None and places == tuple(range(0, -width, -1)):
             turned = self.shuffle(f"i{self._mask_bits}", width, mask, "poison", range(width)[::-1])
@@ -466,10 +467,10 @@ class VectorValues(OperandValues):
         wide = self._out.value(f"load <{span} x {t}>, ptr {address}, align {align}")
         return self.shuffle(t, span, wide, "poison", [place - low for place in places])
 
-    def _fetch_strided(self, buffer: Buffer, index: Expr, base: str) -> None:
-        """Fetch what a later iteration of the loop around loads, if it is an unknown number of elements away.
+    def _prefetch_strided(self, buffer: Buffer, index: Expr, base: str) -> None:
+        """Prefetch what a later iteration of the innermost loop loads, if the distance is known only at run time.
 
-        The prefetchers of CPUs follow no such streams.
+        Loops waited for such loads on the CPU that was measured (benchmarks/RESULTS.md, neighbour forces).
         """
         if not self.loops:
             return
@@ -718,7 +719,7 @@ def is_row(distances: Iterable[int], width: int) -> bool:
 
 
 def _stride(index: Expr, counter: Local) -> Expr | None:
-    """What a counter is multiplied by in a sum of u64, if that is no number."""
+    """The factor of a counter in a sum of u64, if it is no literal."""
     match index:
         case Apply(op, (a, b)) if op.id == "add" and index.dtype is u64:
             return _stride(a, counter) or _stride(b, counter)

@@ -486,8 +486,9 @@ def _vectors_of(parent: StatementPrinter, loop: For) -> LoopVectors | None:
     permuted = (s for s in stmts if isinstance(s, Store) and s not in filled and _is_permuted(s, lanes))
     gives_up = any(map(lanes.may_be_adjacent, indices)) or any(permuted)
     gives_up = gives_up or any(lanes.is_hidden(index) or lanes.is_reversed(index) for index in indices)
-    guarded = [n for n in nodes if isinstance(n, Load) and n.checked and (n.dtype.bits >= 32 or not looks_up(loop))]
-    gives_up = gives_up or any(lanes.varies(n.index) and not lanes.is_in_row(n.index) for n in guarded)
+    least_bits = u32.bits if looks_up(loop) else 0
+    guarded = [n.index for n in nodes if isinstance(n, Load) and n.checked and n.dtype.bits >= least_bits]
+    gives_up = gives_up or any(lanes.varies(index) and not lanes.is_in_row(index) for index in guarded)
     atomics = [s for s in stmts if isinstance(s, Atomic)]
     if atomics:  # which take as long as what is beside them, unless several are one
         loads = [n.index for n in nodes if isinstance(n, Load)]
