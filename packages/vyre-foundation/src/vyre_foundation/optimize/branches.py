@@ -91,7 +91,7 @@ class _Branches:
         return known
 
     def _without_decided(self, stmt: Stmt, known: Known) -> Stmt:
-        """A statement without the selections whose conditions are known where it stands."""
+        """A statement without what is known of the conditions of its selections where it stands."""
         if not (known.truths and self._has_selections):
             return stmt
         if known is not self._images[0]:
@@ -102,6 +102,8 @@ class _Branches:
                 condition = self._knowledge.reduced(known, node.condition)
                 if isinstance(condition, Literal):
                     return node.if_true if condition.bits else node.if_false
+                if condition is not node.condition:
+                    return Select(condition, node.if_true, node.if_false)
             return node
 
         return with_expressions(stmt, lambda root: rewrite(root, decided, self._images[1]))
