@@ -119,8 +119,8 @@ program p workgroup(64, 1, 1) {{
 """)
 
 
-def _text(program: Program, bits: int = 512) -> str:
-    words = spellings(has_half=True, vector_bits=bits)
+def _text(program: Program, bits: int = 512, *, gathers: bool = False) -> str:
+    words = spellings(has_half=True, vector_bits=bits, gathers=gathers)
     text, _ = print_module(lowered_for(target_of("cpu", words), validate(program)), words)
     return text
 
@@ -198,6 +198,103 @@ def test_guarded_words_at_computed_indices_are_gathered(agree) -> None:
     program = _program("out[i] = x[u32(f32(x[i]) * 0.0000003)];")
     assert "masked.gather" in _text(program)
     agree(program, [_words()], DispatchConfig(grid_override=(16, 1, 1)))
+
+
+FROM_WORDS = {
+    "a lookup": ("u8", "", "u32(t[x[i] & 255])", True),
+    "a table that the program states": ("i8", "64", "u32(t[x[i] & 63] ^ t[i & 63])", True),
+    "a guarded index": ("u16", "", "u32(t[u32(f32(x[i]) * 0.0000003)])", True),
+    "an index of 64 bits": ("i16", "", "u32(i32(t[u64(x[i]) * 3 >> 2])) + u32(t[u64(x[i])])", True),
+    "floats": ("f16", "", "u32(f32(t[x[i]]) * 8.0)", True),
+    "neighbours that a branch finds": ("u8", "", "u32(t[(i * 5) / (x[0] | 1)])", True),
+    "lanes that are not active": ("u8", "", "select(x[i] & 1 == 0, u32(t[x[i]]), 7)", True),
+    "less than a word": ("u8", "3", "u32(t[x[i] & 1])", False),
+    "neighbours": ("u8", "", "u32(t[i])", False),
+}
+"""The type of a table, its declared length, what is computed from it, and whether words are gathered."""
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 4, 5, 300])
+@pytest.mark.parametrize("name", FROM_WORDS)
+def test_small_elements_out_of_gathered_words(name: str, size: int, agree_gathering) -> None:
+    """On a CPU whose gathers are fast. Words begin within the table, also where that is shorter than a word."""
+    dtype, count, value, is_gathered = FROM_WORDS[name]
+    program = parse(f"""\
+program p workgroup(64, 1, 1) {{
+  read t: {dtype}[{count}] @0;
+  read x: u32[] @1;
+  write out: u32[len(x)] @2;
+  let i = global_id.x;
+  if i < len(x) {{ for k in 0..x[1] & 1 {{ out[i] = k; }} out[i] = {value}; }}
+}}
+""")
+    assert ("masked.gather.v16i32" in _text(program, gathers=True)) == is_gathered
+    (kind,) = (b.dtype.numpy for b in program.buffers if b.name == "t")
+    elements = np.random.default_rng(size).integers(0, 100, int(count or size)).astype(kind)
+    for x in (_words(), _words() % 7, np.arange(SIZE, dtype=np.uint32)):
+        agree_gathering(program, [elements, x], DispatchConfig(grid_override=(16, 1, 1)))
+
+
+@pytest.mark.parametrize("components", [2, 3, 4])
+def test_interleaved_stores_of_gathered_elements(components: int, agree_gathering) -> None:
+    """The components of colours that lie elsewhere in another picture: written in one piece."""
+    stores = " ".join(f"out[i * {components} + {c}] = t[x[i] * {components} + {c}];" for c in range(components))
+    program = parse(f"""\
+program p workgroup(64, 1, 1) {{
+  read t: u8[] @0;
+  read x: u32[] @1;
+  write out: u8[len(t)] @2;
+  let i = global_id.x;
+  if i < len(x) {{ {stores} }}
+}}
+""")
+    assert f"store <{16 * components} x i8>" in _text(program, gathers=True)
+    for size in (300, 64, 5):
+        t = np.random.default_rng(size).integers(0, 256, size * components).astype(np.uint8)
+        agree_gathering(program, [t, _words(size) % (size + 2)], DispatchConfig(grid_override=(16, 1, 1)))
+
+
+MERGES = {
+    "elements": ("select(x[a] <= x[b], 3, 1)", True),
+    "elements under another condition": ("select((a < 9) & ((b >= 90) | (x[a] <= x[b])), 3, 1)", True),
+    "an element and a number": ("select(x[a] <= 5, 3, 1)", False),
+    "the greatest so far": ("select(x[b] > a, x[b], a)", False),
+}
+"""Selections in a loop, and whether they compare elements."""
+
+
+@pytest.mark.parametrize("name", MERGES)
+def test_selections_by_two_elements_are_no_branches(name: str, agree) -> None:
+    value, is_unpredictable = MERGES[name]
+    program = parse(f"""\
+program p workgroup(1, 1, 1) {{
+  read x: u32[] @0;
+  write out: u32[1] @1;
+  var a = 0;
+  var b = 1;
+  for k in 0..x[0] & 63 {{ a = (a + {value}) & 255; b = b + 1; }}
+  out[0] = a;
+}}
+""")
+    assert ("!unpredictable" in _text(program)) == is_unpredictable
+    agree(program, [_words()], DispatchConfig(grid_override=(1, 1, 1)))
+
+
+@pytest.mark.parametrize("t", ["u32", "u64"])
+def test_elements_at_any_indices_are_gathered_where_that_is_fast(t: str, agree_gathering) -> None:
+    program = parse(f"""\
+program p workgroup(64, 1, 1) {{
+  read t: {t}[1024] @0;
+  read x: u32[] @1;
+  write out: {t}[len(x)] @2;
+  let i = global_id.x;
+  if i < len(x) {{ var a = t[x[i] & 1023]; for k in 0..x[0] & 7 {{ a = a + t[(x[i] + k) & 1023]; }} out[i] = a; }}
+}}
+""")
+    assert re.search(r"masked\.gather.*splat \(i1 true\)", _text(program, gathers=True))
+    assert not re.search(r"masked\.gather.*splat \(i1 true\)", _text(program))
+    table = np.arange(1024, dtype=np.uint32 if t == "u32" else np.uint64) << 20
+    agree_gathering(program, [table, _words()], DispatchConfig(grid_override=(16, 1, 1)))
 
 
 STRIDED = {

@@ -38,7 +38,7 @@ def compile_text(text: str, cpu: Cpu, level: int = LEVEL) -> bytes:
 
 def optimized(text: str, cpu: Cpu, level: int = LEVEL) -> llvm.ModuleRef:
     """The module after LLVM's optimizer; RuntimeError if the text is no LLVM IR."""
-    target = target_machine(cpu.without_gathers, level)
+    target = target_machine(cpu.of_optimizer, level)
     module = llvm.parse_assembly(f'target datalayout = "{target.target_data}"\ntarget triple = "{cpu.triple}"\n{text}')
     module.verify()
     if level and text.startswith(LOCALLY):

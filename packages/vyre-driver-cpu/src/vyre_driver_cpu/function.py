@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vyre_driver_cpu.spelling import TYPES
-from vyre_foundation.dtype import DType
+from vyre_foundation.dtype import DType, u32
 
 LIKELY = "!9"
 """The advice for branches that go to the first block more often: twice. With more LLVM's vectorizer takes what is in it
@@ -13,6 +13,9 @@ for expensive."""
 
 INDEPENDENT = "!10"
 """The group of accesses of which none depends on one of another iteration of their loop."""
+
+UNPREDICTABLE = "!14"
+"""The advice for selections that are better instructions than branches."""
 
 
 class FunctionText:
@@ -30,6 +33,7 @@ class FunctionText:
         self._number = 0
         self._nans: dict[DType, str] = {}
         self._every_bit = ""
+        self._words: dict[str, tuple[str, str]] = {}
         self.constants: dict[str, str] = {}
         """What constants in memory are, by their names."""
         self.asks_host = False
@@ -85,6 +89,30 @@ class FunctionText:
         name = f"@{type}_{value}"
         self.constants[name] = f"{type} {value}"
         return name
+
+    def words(self, array: str, length: str, dtype: DType) -> tuple[str, str]:
+        """Memory that begins as an array of small elements and has a word at least, and where its last word begins.
+
+        An array that is less than a word is copied to the stack at the entry.
+        """
+        if array not in self._words:
+            name, each = f"%{self.name('words')}", u32.bits // dtype.bits
+            small, lanes = f"<{each} x i{dtype.bits}>", f"<{each} x i32>"
+            numbers = ", ".join(f"i32 {n}" for n in range(each))
+            load = f"call {small} @llvm.masked.load.v{each}i{dtype.bits}.p0(ptr align {dtype.size} {array}"
+            copy = self.reserve("i32", align=u32.size)
+            self.entry += [
+                f"  {name}.one = insertelement {lanes} poison, i32 {length}, i64 0",
+                f"  {name}.each = shufflevector {lanes} {name}.one, {lanes} poison, {lanes} zeroinitializer",
+                f"  {name}.is = icmp ugt {lanes} {name}.each, <{numbers}>",
+                f"  {name}.first = {load}, <{each} x i1> {name}.is, {small} zeroinitializer)",
+                f"  store {small} {name}.first, ptr {copy}, align {u32.size}",
+                f"  {name}.few = icmp ult i32 {length}, {each}",
+                f"  {name} = select i1 {name}.few, ptr {copy}, ptr {array}",
+                f"  {name}.last = call i32 @llvm.usub.sat.i32(i32 {length}, i32 {each})",
+            ]
+            self._words[array] = name, f"{name}.last"
+        return self._words[array]
 
     def every_bit(self) -> str:
         """All 64 bits set, as a value that LLVM does not know: ``and`` with it hides what another is made of."""

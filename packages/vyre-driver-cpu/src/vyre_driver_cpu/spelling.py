@@ -276,6 +276,7 @@ class Spellings:
 
     Those of `lanes` work on vectors. `vector_bits` is the size of a register for vectors, `stream_bits` that of a
     vector in a loop that memory limits. `has_signalling`: some of its instructions tell signalling NaNs from others.
+    `gathers`: a gather takes less time than as many plain loads.
     """
 
     ops: Mapping[tuple[str, DType], str]
@@ -287,6 +288,7 @@ class Spellings:
     stream_bits: int
     has_half: bool
     has_signalling: bool
+    gathers: bool
 
     @property
     def masked_memory(self) -> bool:
@@ -310,6 +312,7 @@ class Spellings:
             has_signalling=self.has_signalling,
             vector_bits=self.vector_bits,
             stream_bits=self.stream_bits,
+            gathers=self.gathers,
             lanes=lanes,
         )
 
@@ -321,6 +324,7 @@ def spellings(
     has_signalling: bool = False,
     vector_bits: int = 128,
     stream_bits: int = 256,
+    gathers: bool = False,
     lanes: int = 1,
 ) -> Spellings:
     """The table of a kind of CPU. `has_half`: it converts between f16 and f32 itself, and LLVM calls no library."""
@@ -335,6 +339,7 @@ def spellings(
         stream_bits=min(stream_bits, vector_bits),
         has_half=has_half,
         has_signalling=has_signalling,
+        gathers=gathers,
     )
 
 
@@ -345,4 +350,5 @@ def spellings_of(cpu: Cpu) -> Spellings:
         has_signalling=not cpu.is_x86,
         vector_bits=cpu.vector_bits,
         stream_bits=cpu.stream_bits,
+        gathers=cpu.has_fast_gathers,
     )

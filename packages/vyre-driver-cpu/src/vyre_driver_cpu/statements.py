@@ -408,7 +408,7 @@ class StatementPrinter:
             return ROLLED
         if is_better_unrolled(loop):
             return UNROLLED if self._of_invocations or is_short(loop) else BY_FOUR
-        if looks_up(loop):
+        if looks_up(loop) and not self.scope.spellings.gathers:
             return SCALAR
         if changes_in_place(loop):
             return IN_PLACE

@@ -9,12 +9,12 @@ from vyre_driver.codegen.known import KnownValues
 from vyre_driver.codegen.placement import Life, Placement
 from vyre_driver.legalization.text_forms import CallForm
 from vyre_driver_cpu.bounds import UpperBounds
-from vyre_driver_cpu.function import LIKELY, FunctionText
+from vyre_driver_cpu.function import LIKELY, UNPREDICTABLE, FunctionText
 from vyre_driver_cpu.literals import operand_of
 from vyre_driver_cpu.narrow import NarrowIndices
 from vyre_driver_cpu.spelling import TYPES, Spellings, quiet
 from vyre_foundation.dialects import lookup
-from vyre_foundation.dtype import i64, u32, u64
+from vyre_foundation.dtype import bool_, i64, u32, u64
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.expr import (
     Apply,
@@ -60,6 +60,26 @@ def may_be_signalling(node: Expr) -> bool:
     if not node.dtype.is_float:
         return False
     return isinstance(node, Bitcast) or (isinstance(node, Load) and node.buffer.memory.is_host_visible)
+
+
+def _compares_loads(condition: Expr, lets: Mapping[str, Expr]) -> bool:
+    """Whether a condition compares two elements of memory, as merges do.
+
+    A CPU cannot predict which way it goes. LLVM makes branches of selections that loops wait for, unless it is told.
+    """
+
+    def bound(node: Expr) -> Expr:
+        return lets.get(node.name, node) if isinstance(node, Local) else node
+
+    todo, seen = [condition], set[Expr]()
+    while todo:
+        node = bound(todo.pop())
+        if isinstance(node, Apply) and node.dtype is bool_ and node not in seen:
+            seen.add(node)
+            if all(isinstance(bound(operand), Load) for operand in node.args):
+                return True
+            todo += (operand for operand in node.args if operand.dtype is bool_)
+    return False
 
 
 class OperandValues:
@@ -125,7 +145,8 @@ class OperandValues:
 
     def _select(self, node: Select, args: list[str]) -> str:
         t = TYPES[node.dtype]
-        return self._out.value(f"select i1 {args[0]}, {t} {args[1]}, {t} {args[2]}")
+        advice = f", !unpredictable {UNPREDICTABLE}" if _compares_loads(node.condition, self._scope.lets) else ""
+        return self._out.value(f"select i1 {args[0]}, {t} {args[1]}, {t} {args[2]}{advice}")
 
     def _cast(self, node: Cast, args: list[str]) -> str:
         return self._out.spelled(self._spellings.casts[node.value.dtype, node.dtype], args)

@@ -3,7 +3,7 @@
 What is one for all invocations stays one value. Memory is accessed in the way that the pattern of an index allows:
 neighbours in one piece, what is near in one piece and with a permutation, rows in pieces that are transposed, and the
 rest element by element. Where a mask leaves lanes out, gathers and scatters do it, but for guarded loads of elements
-that no instruction gathers.
+that no instruction gathers. On CPUs whose gathers are fast they load all that is not near, and words for what is small.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from vyre_driver_cpu.transposition import Transposition
 from vyre_driver_cpu.values import FunctionScope, OperandValues
 from vyre_foundation.dtype import DType, bool_, u32, u64
 from vyre_foundation.ir.buffer import Access, Buffer, Memory
-from vyre_foundation.ir.expr import Apply, Bitcast, Cast, Expr, Literal, Load, Local, Select
+from vyre_foundation.ir.expr import Apply, Bitcast, Cast, Expr, Length, Literal, Load, Local, Select
 from vyre_foundation.ir.stmt import Body
 from vyre_foundation.ir.walk import expressions, postorder
 
@@ -362,6 +362,8 @@ class VectorValues(OperandValues):
             return found
         if self.lanes.may_be_adjacent(node.index) or self.lanes.may_wrap(node.index):
             return self._maybe_adjacent(node, mask)
+        if self._has_words(node.buffer):
+            return self._from_words(node, mask)
         if mask is not None and node.checked and node.dtype.bits < u32.bits and node.buffer.count != 0:
             return self._guarded(node, mask)
         return self._gathered(node, self._each(node.buffer, node.index), mask)
@@ -377,7 +379,7 @@ class VectorValues(OperandValues):
         one = self._loaded(node.buffer, base, mask)
         out.jump(behind)
         out.open(apart)
-        each = self._gathered(node, pointers, mask)
+        each = self._from_words(node, mask) if self._has_words(node.buffer) else self._gathered(node, pointers, mask)
         out.open(behind)
         return out.value(f"phi {t} [ {one}, %{adjacent} ], [ {each}, %{apart} ]")
 
@@ -412,12 +414,55 @@ class VectorValues(OperandValues):
 
     def _gathered(self, node: Load, pointers: str, mask: str | None) -> str:
         buffer, t = node.buffer, self.type(node.dtype)
-        if mask is None:
+        if mask is None and not (self._spellings.gathers and node.dtype.bits >= u32.bits):
             return self._one_by_one(node, pointers)
-        every = f"{self.condition_type} {self.active(mask)}"
+        every = f"{self.condition_type} {'splat (i1 true)' if mask is None else self.active(mask)}"
         name = f"@llvm.masked.gather.v{self.lanes.width}{_suffix(node.dtype)}.v{self.lanes.width}p0"
         places = f"<{self.lanes.width} x ptr> align {buffer.dtype.size} {pointers}"
         return self._out.value(f"call {t} {name}({places}, {every}, {t} zeroinitializer)")
+
+    def _has_words(self, buffer: Buffer) -> bool:
+        """Whether small elements are gathered as parts of words."""
+        if not self._spellings.gathers or buffer.dtype.bits >= u32.bits or not buffer.memory.is_bound:
+            return False
+        if isinstance(buffer.count, int):
+            return buffer.count * buffer.dtype.bits >= u32.bits
+        return buffer.access is Access.READ and Length(buffer) in self._symbols
+
+    def _from_words(self, node: Load, mask: str | None) -> str:
+        """Elements of 8 or 16 bits out of gathered words, which begin at the elements, or at the last word.
+
+        So words are within the buffer at any index, also in lanes that are not active.
+        """
+        out, buffer, width, dtype = self._out, node.buffer, self.lanes.width, node.index.dtype
+        if isinstance(buffer.count, int):
+            array, last = self._scope.arrays[buffer.name], str(buffer.count - u32.bits // buffer.dtype.bits)
+        else:
+            length = self._symbols[Length(buffer)]
+            array, last = out.words(self._scope.arrays[buffer.name], length, buffer.dtype)
+            if dtype is u64:
+                last = out.value(f"zext i32 {last} to i64")
+        t, word, places = self.type(dtype), self.type(u32), self.operand(node.index)
+        limit = self.splat(last, dtype)
+        starts = out.value(f"call {t} @llvm.umin.v{width}{TYPES[dtype]}({t} {places}, {t} {limit})")
+        behind = out.value(f"sub {t} {places}, {starts}")
+        if dtype is u64:
+            behind = out.value(f"trunc {t} {behind} to {word}")
+        pointers = f"<{width} x ptr> align {buffer.dtype.size} {self._pointers(buffer, array, starts, dtype)}"
+        every = f"{self.condition_type} splat (i1 true)"
+        gathered = out.value(
+            f"call {word} @llvm.masked.gather.v{width}i32.v{width}p0({pointers}, {every}, {word} poison)"
+        )
+        bits = out.value(f"mul {word} {behind}, splat (i32 {buffer.dtype.bits})")
+        bits = out.value(f"and {word} {bits}, splat (i32 {u32.bits - 1})")
+        small, vector = f"<{width} x i{buffer.dtype.bits}>", self.type(buffer.dtype)
+        value = out.value(f"trunc {word} {out.value(f'lshr {word} {gathered}, {bits}')} to {small}")
+        if vector != small:
+            value = out.value(f"bitcast {small} {value} to {vector}")
+        if mask is None:
+            return value
+        every = f"{self.condition_type} {self.active(mask)}"
+        return out.value(f"select {every}, {vector} {value}, {vector} zeroinitializer")
 
     def _guarded(self, node: Load, mask: str) -> str:
         """A checked load of small elements, which nothing gathers: lanes that a mask leaves out load element 0.
@@ -685,6 +730,17 @@ class VectorValues(OperandValues):
             row = self.shuffle(t, self.lanes.width, vector, "poison", part)
             address = self._beside(buffer, place, min(values))
             self._out.add(f"store <{length} x {t}> {row}, ptr {address}, align {size}")
+
+    def store_interleaved(self, buffer: Buffer, root: Expr, values: Mapping[int, str]) -> None:
+        """Write adjacent elements: those of `values` at their distances from `root`, lane after lane."""
+        t, width, count = TYPES[buffer.dtype], self.lanes.width, len(values)
+        columns = [values[distance] for distance in sorted(values)]
+        columns += ["poison"] * ((1 << (count - 1).bit_length()) - count)
+        vector, length = self._joined(t, columns, width), width * len(columns)
+        places = [width * column + lane for lane in range(width) for column in range(count)]
+        row = self.shuffle(t, length, vector, "poison", places)
+        address = self._beside(buffer, self._base(buffer, root), min(values))
+        self._out.add(f"store <{len(places)} x {t}> {row}, ptr {address}, align {buffer.dtype.size}")
 
 
 def _suffix(dtype: DType) -> str:

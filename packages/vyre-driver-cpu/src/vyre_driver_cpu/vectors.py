@@ -28,7 +28,7 @@ from vyre_driver_cpu.registers import RegisterArrays, runs_once
 from vyre_driver_cpu.spelling import COMBINED, TYPES
 from vyre_driver_cpu.statements import BY_FOUR, ROLLED, UNROLLED, Chunks, Counting, StatementPrinter, sign_of
 from vyre_driver_cpu.values import FunctionScope
-from vyre_driver_cpu.vector_values import ROWS, VectorValues, are_apart, is_row, row_groups, split
+from vyre_driver_cpu.vector_values import ROWS, Group, VectorValues, are_apart, is_row, row_groups, split
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.buffer import Buffer, Memory
 from vyre_foundation.ir.expr import Apply, Call, Expr, Literal, Load, Local
@@ -332,30 +332,38 @@ class VectorPrinter(StatementPrinter):
         """One element of a row, which is written with the last."""
         group.values[split(stmt.index)[1]] = self._vectors.vector(stmt.value)
         if len(group.values) == group.length:
-            self._vectors.store_rows(stmt.buffer, split(stmt.index)[0], group.values)
+            store = self._vectors.store_interleaved if group.is_interleaved else self._vectors.store_rows
+            store(stmt.buffer, split(stmt.index)[0], group.values)
         self.values.forget(Life.UNTIL_WRITE)
 
 
 @dataclass(slots=True)
 class RowStores:
-    """Stores of one block that write rows of `length` adjacent elements, and what they have to write so far."""
+    """Stores of one block that write `length` adjacent elements of each lane, and what they have to write so far.
+
+    `is_interleaved`: those of the next lane are behind them.
+    """
 
     length: int
+    is_interleaved: bool = False
     values: dict[int, str] = field(default_factory=dict)
 
 
 def row_stores(body: Sequence[Stmt], lanes: VectorLanes) -> dict[int, RowStores]:
-    """Stores that write rows which are far from lane to lane, by their positions in a block.
+    """Stores that write a row of each lane, by their positions in a block; rows are apart, or all that is there.
 
     Nothing between the first and the last of a row touches that memory.
     """
-    found: dict[tuple[Buffer, Expr], list[int]] = {}
+    found: dict[Group, list[int]] = {}
     for position, stmt in enumerate(body):
         if isinstance(stmt, Store) and lanes.varies(stmt.index):
             found.setdefault((stmt.buffer, split(stmt.index)[0]), []).append(position)
     rows: dict[int, RowStores] = {}
     for (buffer, root), positions in found.items():
-        while positions and are_apart(root, lanes):
+        is_apart, stores = are_apart(root, lanes), [s for n in positions if isinstance(s := body[n], Store)]
+        if not is_apart and len(stores) > 1 and _fill_memory(stores, lanes) and _are_alone(body, positions, buffer):
+            rows |= dict.fromkeys(positions, RowStores(len(positions), is_interleaved=True))
+        while positions and is_apart:
             lengths = [n for n in ROWS if n <= len(positions) and _is_row(body, positions[:n], lanes, buffer)]
             length = max(lengths, default=1)
             if length > 1:
@@ -367,11 +375,15 @@ def row_stores(body: Sequence[Stmt], lanes: VectorLanes) -> dict[int, RowStores]
 def _is_row(body: Sequence[Stmt], positions: Sequence[int], lanes: VectorLanes, buffer: Buffer) -> bool:
     stores = [s for n in positions if isinstance(s := body[n], Store)]
     distances = {split(s.index)[1] for s in stores}
-    if len(distances) < len(stores) or not is_row(distances, lanes.width):
-        return False
-    between = [s for n, s in enumerate(body[positions[0] : positions[-1] + 1], positions[0]) if n not in positions]
-    stmts = tuple(statements((*stores, *between)))
-    return not any(isinstance(s, Store) and s.buffer == buffer for s in statements(tuple(between))) and not any(
+    return len(distances) == len(stores) and is_row(distances, lanes.width) and _are_alone(body, positions, buffer)
+
+
+def _are_alone(body: Sequence[Stmt], positions: Sequence[int], buffer: Buffer) -> bool:
+    """Whether only the stores at these positions touch a buffer between the first and the last of them."""
+    first, last = positions[0], positions[-1]
+    between = tuple(s for n, s in enumerate(body[first : last + 1], first) if n not in positions)
+    stmts = tuple(statements((*(body[n] for n in positions), *between)))
+    return not any(isinstance(s, Store) and s.buffer == buffer for s in statements(between)) and not any(
         isinstance(node, Load) and node.buffer == buffer for node in postorder(e for s in stmts for e in expressions(s))
     )
 
@@ -486,9 +498,12 @@ def _vectors_of(parent: StatementPrinter, loop: For) -> LoopVectors | None:
     permuted = (s for s in stmts if isinstance(s, Store) and s not in filled and _is_permuted(s, lanes))
     gives_up = any(map(lanes.may_be_adjacent, indices)) or any(permuted)
     gives_up = gives_up or any(lanes.is_hidden(index) or lanes.is_reversed(index) for index in indices)
-    least_bits = u32.bits if looks_up(loop) else 0
+    gathers = scope.spellings.gathers
+    least_bits = u32.bits if looks_up(loop) and not gathers else 0
     guarded = [n.index for n in nodes if isinstance(n, Load) and n.checked and n.dtype.bits >= least_bits]
     gives_up = gives_up or any(lanes.varies(index) and not lanes.is_in_row(index) for index in guarded)
+    small = [n.index for n in nodes if isinstance(n, Load) and n.dtype.bits < u32.bits]
+    gives_up = gives_up or (gathers and any(lanes.varies(i) and lanes.pattern(i) is None for i in small))
     atomics = [s for s in stmts if isinstance(s, Atomic)]
     if atomics:  # which take as long as what is beside them, unless several are one
         loads = [n.index for n in nodes if isinstance(n, Load)]
@@ -539,19 +554,22 @@ def interleaved_stores(body: Body, lanes: VectorLanes) -> set[Store]:
 
     Such are the components of colours, points and complex numbers.
     """
-    groups: dict[tuple[Buffer, Expr], list[Store]] = {}
+    groups: dict[Group, list[Store]] = {}
     for stmt in body:
         if isinstance(stmt, Store) and stmt.buffer.memory is not Memory.PRIVATE:
             groups.setdefault((stmt.buffer, split(stmt.index)[0]), []).append(stmt)
-    found: set[Store] = set()
-    for (_, root), stores in groups.items():
-        pattern = lanes.pattern(root)
-        if pattern is not None and can_address(root, pattern):
-            steps = {b - a for a, b in pairwise(pattern.offsets)}
-            distances = sorted(split(s.index)[1] for s in stores)
-            if steps == {len(stores)} and distances == list(range(distances[0], distances[0] + len(stores))):
-                found |= {*stores}
-    return found
+    return {store for stores in groups.values() if _fill_memory(stores, lanes) for store in stores}
+
+
+def _fill_memory(stores: Sequence[Store], lanes: VectorLanes) -> bool:
+    """Whether stores at constant distances from one index write all of adjacent elements of memory."""
+    root = split(stores[0].index)[0]
+    pattern = lanes.pattern(root)
+    if pattern is None or stores[0].buffer.memory is Memory.PRIVATE or not can_address(root, pattern):
+        return False
+    steps = {b - a for a, b in pairwise(pattern.offsets)}
+    distances = sorted(split(s.index)[1] for s in stores)
+    return steps == {len(stores)} and distances == list(range(distances[0], distances[0] + len(stores)))
 
 
 def _moves_alone(loop: For, lanes: VectorLanes) -> bool:
@@ -670,7 +688,8 @@ def _most_lanes(scope: FunctionScope, loop: For, lanes: VectorLanes) -> int:
 
 
 def _has_rows(body: Body, lanes: VectorLanes) -> bool:
-    return bool(row_groups(body, lanes) or row_stores(body, lanes))
+    """Whether vectors transpose rows of a body."""
+    return bool(row_groups(body, lanes)) or any(not row.is_interleaved for row in row_stores(body, lanes).values())
 
 
 # ── bodies ───────────────────────────────────────────────────────────────────────────────────────────────────────────
