@@ -8,10 +8,10 @@ import pytest
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.engine.lowering import lowered_for
 from vyre_driver_cpu.dialect import target_of
+from vyre_driver_cpu.lane_rows import ROWS
 from vyre_driver_cpu.printer import print_module
 from vyre_driver_cpu.rows import STRIP
 from vyre_driver_cpu.spelling import spellings
-from vyre_driver_cpu.vector_values import ROWS
 from vyre_foundation.dtype import DType, f32, f64, i16, u8, u16, u32, u64
 from vyre_foundation.ir.program import Program
 from vyre_foundation.text import parse

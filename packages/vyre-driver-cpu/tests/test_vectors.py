@@ -9,7 +9,7 @@ import pytest
 
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.engine.lowering import lowered_for
-from vyre_driver_cpu import vectors
+from vyre_driver_cpu import vector_loops, vectors
 from vyre_driver_cpu.bounds import UpperBounds
 from vyre_driver_cpu.chains import MOST
 from vyre_driver_cpu.compiler import assembly, optimized
@@ -464,7 +464,8 @@ def test_rows_are_transposed(name: str, groups: int, agree) -> None:
 @pytest.mark.parametrize("seed", [*range(200, 204), *slow(range(204, 232))])
 def test_a_random_program_of_vectors(seed: int, agree, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every loop that can be one is a vector here."""
-    monkeypatch.setattr(vectors, "LONG", 0)
+    for module in (vector_loops, vectors):
+        monkeypatch.setattr(module, "LONG", 0)
     monkeypatch.setenv("VYRE_CACHE", "off")
     drawn = generate(seed, EVERYTHING)
     config = DispatchConfig(grid_override=drawn.grid, fixpoint_iterations=drawn.iterations)
@@ -474,7 +475,7 @@ def test_a_random_program_of_vectors(seed: int, agree, monkeypatch: pytest.Monke
 @pytest.mark.parametrize("seed", [*range(232, 236), *slow(range(236, 264))])
 def test_a_random_program_of_several_vectors_at_once(seed: int, agree, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every loop that others are not in computes four vectors at once, with constants in memory."""
-    monkeypatch.setattr(vectors, "vectors_at_once", lambda stmts, lanes, registers: MOST)
+    monkeypatch.setattr(vector_loops, "vectors_at_once", lambda stmts, lanes, registers: MOST)
     monkeypatch.setenv("VYRE_CACHE", "off")
     drawn = generate(seed, EVERYTHING)
     config = DispatchConfig(grid_override=drawn.grid, fixpoint_iterations=drawn.iterations)

@@ -21,8 +21,8 @@ from dataclasses import replace
 from functools import partial
 
 from vyre_driver_cpu.bounds import UpperBounds
+from vyre_driver_cpu.lane_rows import ROWS, are_apart
 from vyre_driver_cpu.lanes import VectorLanes
-from vyre_driver_cpu.vector_values import ROWS, are_apart
 from vyre_foundation.ir.expr import Apply, Cast, Expr, Literal, Load, Local, Select, literal
 from vyre_foundation.ir.fresh import Fresh
 from vyre_foundation.ir.program import Program

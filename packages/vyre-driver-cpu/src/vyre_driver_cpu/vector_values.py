@@ -1,61 +1,40 @@
-"""Expressions of several invocations at once, as instructions on vectors.
+"""Memory of several invocations at once: how the lanes of a vector load and store elements.
 
-What is one for all invocations stays one value. Memory is accessed in the way that the pattern of an index allows:
-neighbours in one piece, what is near in one piece and with a permutation, rows in pieces that are transposed, and the
-rest element by element. Where a mask leaves lanes out, gathers and scatters do it, but for guarded loads of elements
-that no instruction gathers. On CPUs whose gathers are fast they load all that is not near, and words for what is small.
+It is accessed in the way that the pattern of an index allows: neighbours in one piece, what is near in one piece and
+with a permutation, rows in pieces that are transposed, and the rest element by element. Where a mask leaves lanes out,
+gathers and scatters do it, but for guarded loads of elements that no instruction gathers. On CPUs whose gathers are
+fast they load all that is not near, and words for what is small.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
-from vyre_driver_cpu.chains import is_constant
+from vyre_driver_cpu.lane_rows import NEAR, Group, row_groups, split
 from vyre_driver_cpu.lanes import Pattern, VectorLanes, can_address
-from vyre_driver_cpu.spelling import LINE, TYPES, neutral, quiet, typed
+from vyre_driver_cpu.spelling import LINE, TYPES
 from vyre_driver_cpu.transposition import Transposition
-from vyre_driver_cpu.values import FunctionScope, OperandValues
+from vyre_driver_cpu.values import FunctionScope
+from vyre_driver_cpu.vector_arithmetic import VectorArithmetic
 from vyre_foundation.dtype import DType, bool_, u32, u64
 from vyre_foundation.ir.buffer import Access, Buffer, Memory
-from vyre_foundation.ir.expr import Apply, Bitcast, Cast, Expr, Length, Literal, Load, Local, Select
+from vyre_foundation.ir.expr import Apply, Cast, Expr, Length, Literal, Load, Local
 from vyre_foundation.ir.stmt import Body
-from vyre_foundation.ir.walk import expressions, postorder
-
-NEAR = 4
-"""Elements for each lane that one access may have, of which the lanes take theirs."""
-ROWS = (4, 8, 16)
-"""Elements of a row, of rows that are transposed."""
 
 FETCHED = 1 << 14
 """Bytes of the rows of a vector that are fetched while the vector before is computed: half of a cache of level 1."""
-
 ITERATIONS_AHEAD = 8
-"""How many iterations before its use an element is prefetched."""
+"""How many iterations before its use an element is prefetched. On an Emerald Rapids, neighbour forces took twice as
+long with 4 and four times as long with 64; a Jacobi step took a tenth less with 64."""
 ZERO = "@zero"
 """Eight bytes that are zero."""
 
-Group = tuple[Buffer, Expr]
-"""Accesses to elements at constant distances from one index."""
 
+class VectorValues(VectorArithmetic):
+    """The values of a vector, and the elements of memory that its lanes load and store.
 
-def split(index: Expr) -> tuple[Expr, int]:
-    """An index as another one and a constant that is added."""
-    match index:
-        case Apply(op, (root, Literal() as step)) if op.id == "add":
-            return root, step.bits
-        case _:
-            return index, 0
-
-
-class VectorValues(OperandValues):
-    """Computes the expressions of one loop over invocations, for a vector of them.
-
-    `first` is the operand of the loop's counter in lane 0, `counter` that of all lanes. `mask` is None where all
-    invocations are active. `constants_in_memory`: floats are loaded where they are used (see `chains`). `in_order`:
-    rows of elements are loaded from memory of the launch in the order of the program (see `registers`).
-
-    A mask is a vector of `mask_type`, which `active` makes conditions of, and `where` is made of some.
+    `in_order`: rows of elements are loaded from memory of the launch in the order of the program (see `registers`).
     """
 
     def __init__(
@@ -67,243 +46,18 @@ class VectorValues(OperandValues):
         constants_in_memory: bool = False,
         in_order: bool = False,
     ) -> None:
-        super().__init__(scope)
-        self.lanes, self._constants_in_memory, self._in_order = lanes, constants_in_memory, in_order
-        self._firsts: dict[Expr, str] = {lanes.counter: first}
-        """Lane 0 of this loop's counter, and of the counters of loops in it that lanes begin apart."""
-        self._vectors = scope.spellings.of(lanes.width)
-        self.mask: str | None = None
+        super().__init__(scope, lanes, first, constants_in_memory=constants_in_memory)
+        self._in_order = in_order
         self._rows: list[dict[Group, list[dict[int, str]]]] = [{}]
         """Rows that are loaded in the blocks around the present place, by the distance of their elements."""
         self.loops: list[tuple[Local, int]] = []
         """The counters of the loops around the present place, and their steps."""
-
-    # ── vectors ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-    def type(self, dtype: DType) -> str:
-        """The type of a vector with one element for each lane."""
-        return typed(dtype, self.lanes.width)
-
-    @property
-    def condition_type(self) -> str:
-        """The type of conditions."""
-        return self.type(bool_)
-
-    @property
-    def mask_type(self) -> str:
-        """The type of masks: bits where there are registers for them, or else integers of which all bits are equal.
-
-        Without such registers LLVM makes one vector of bytes of conditions that take several registers, and takes it
-        apart again where values are selected.
-        """
-        return f"<{self.lanes.width} x i{self._mask_bits}>"
-
-    @property
-    def _mask_bits(self) -> int:
-        return 1 if self._vectors.mask_registers else max(u32.bits, self._vectors.vector_bits // self.lanes.width)
-
-    def vector(self, root: Expr) -> str:
-        """`root` for all lanes."""
-        value = self.operand(root)
-        return value if self.lanes.varies(root) else self.splat(value, root.dtype)
-
-    def splat(self, value: str, dtype: DType) -> str:
-        """A vector of equal elements."""
-        t, width = TYPES[dtype], self.lanes.width
-        if not value.startswith("%"):
-            return f"splat ({t} {value})"
-        one = self._out.value(f"insertelement <{width} x {t}> poison, {t} {value}, i64 0")
-        return self.shuffle(t, width, one, "poison", (0,) * width)
-
-    def shuffle(self, type: str, width: int, a: str, b: str, places: Sequence[int]) -> str:
-        """Elements of two vectors of `width` elements; -1 takes none."""
-        indices = ", ".join("i32 poison" if place < 0 else f"i32 {place}" for place in places)
-        t = f"<{width} x {type}>"
-        return self._out.value(f"shufflevector {t} {a}, {t} {b}, <{len(places)} x i32> <{indices}>")
-
-    def counted(self) -> str:
-        """The counter of all lanes."""
-        dtype, width = self.lanes.counter.dtype, self.lanes.width
-        steps = ", ".join(f"{TYPES[dtype]} {n}" for n in range(width))
-        return self._out.value(
-            f"add {self.type(dtype)} {self.splat(self._firsts[self.lanes.counter], dtype)}, <{steps}>"
-        )
-
-    def counted_from(self, start: Expr, index: Local) -> Callable[[str], str]:
-        """What gives the counter `index` of a loop in which lanes are neighbours, when all have counted so far."""
-        t, vector = TYPES[start.dtype], self.type(start.dtype)
-        values, first = self.operand(start), self.in_first(start)
-
-        def counted(gone: str) -> str:
-            self._firsts[index] = self._out.value(f"add {t} {first}, {gone}")
-            return self._out.value(f"add {vector} {values}, {self.splat(gone, start.dtype)}")
-
-        return counted
-
-    def where(self, condition: str) -> str:
-        """The lanes for which a condition holds, as a mask."""
-        if self._vectors.mask_registers:
-            return condition
-        return self._out.value(f"sext {self.condition_type} {condition} to {self.mask_type}")
-
-    def active(self, mask: str) -> str:
-        """Whether a lane is active, as a condition."""
-        if self._vectors.mask_registers:
-            return mask
-        return self._out.value(f"icmp slt {self.mask_type} {mask}, zeroinitializer")
-
-    def both(self, mask: str | None, condition: str) -> str:
-        """The lanes of a mask for which a condition holds; in the others it may be poison."""
-        if mask is None:
-            return self.where(condition)
-        t = self.condition_type
-        if self._vectors.mask_registers:
-            return self._out.value(f"select {t} {mask}, {t} {condition}, {t} splat (i1 false)")
-        return self.common(mask, self.where(self._out.value(f"freeze {t} {condition}")))
-
-    def common(self, mask: str | None, other: str) -> str:
-        """The lanes of two masks."""
-        return other if mask is None else self._out.value(f"and {self.mask_type} {mask}, {other}")
-
-    def without(self, mask: str, leaving: str) -> str:
-        """The lanes of a mask that are not those of another."""
-        t = self.mask_type
-        others = self._out.value(f"xor {t} {leaving}, splat (i{self._mask_bits} -1)")
-        return self._out.value(f"and {t} {mask}, {others}")
-
-    def inverse(self, condition: str) -> str:
-        """The lanes for which a condition does not hold, as a condition."""
-        return self._out.value(f"xor {self.condition_type} {condition}, splat (i1 true)")
-
-    def any(self, condition: str) -> str:
-        """Whether a condition holds for a lane."""
-        width = self.lanes.width
-        bits = self._out.value(f"bitcast {self.condition_type} {condition} to i{width}")
-        return self._out.value(f"icmp ne i{width} {bits}, 0")
-
-    def every(self, condition: str) -> str:
-        """Whether a condition holds for all lanes."""
-        width = self.lanes.width
-        bits = self._out.value(f"bitcast {self.condition_type} {condition} to i{width}")
-        return self._out.value(f"icmp eq i{width} {bits}, -1")
-
-    def reduced(self, operation: str, root: Expr) -> str:
-        """One value that combines those of `root` in the active lanes: add, and, or, xor, min or max of integers."""
-        dtype, t = root.dtype, self.type(root.dtype)
-        given = self.vector(root)
-        if self.mask is not None:
-            rest = f"splat ({TYPES[dtype]} {neutral(operation, dtype)})"
-            is_active = f"{self.condition_type} {self.active(self.mask)}"
-            given = self._out.value(f"select {is_active}, {t} {given}, {t} {rest}")
-        if operation in ("min", "max"):
-            operation = f"{'s' if dtype.is_signed else 'u'}{operation}"
-        name = f"@llvm.vector.reduce.{operation}.v{self.lanes.width}{TYPES[dtype]}"
-        return self._out.value(f"call {TYPES[dtype]} {name}({t} {given})")
-
-    def of_lane(self, root: Expr, buffer: Buffer | None = None) -> Callable[[str], str]:
-        """What gives the value of `root` in a lane, or the address of that element of a buffer.
-
-        It takes the number of the lane, as a type and an operand.
-        """
-        out = self._out
-        if not self.lanes.varies(root):
-            one = self.operand(root) if buffer is None else self.address(buffer, root)
-            return lambda lane: one
-        values, t, vector = self.operand(root), TYPES[root.dtype], self.type(root.dtype)
-        if buffer is not None:
-            values, t, vector = self._each(buffer, root), "ptr", f"<{self.lanes.width} x ptr>"
-        every = out.reserve(vector)
-        out.add(f"store {vector} {values}, ptr {every}")
-
-        def of(lane: str) -> str:
-            return out.value(f"load {t}, ptr {out.value(f'getelementptr {t}, ptr {every}, {lane}')}")
-
-        return of
-
-    # ── one node ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
-    def _spread(self, nodes: Iterable[Expr], operands: Iterable[str]) -> list[str]:
-        return [
-            x if self.lanes.varies(n) else self.splat(self._from_memory(n, x), n.dtype)
-            for n, x in zip(nodes, operands, strict=True)
-        ]
-
-    def _from_memory(self, node: Expr, operand: str) -> str:
-        """The operand, or the same constant loaded; a load that is volatile stays where it is."""
-        if not self._constants_in_memory or not is_constant(node) or operand.startswith("%"):
-            return operand
-        t = TYPES[node.dtype]
-        return self._out.value(f"load volatile {t}, ptr {self._out.constant(t, operand)}")
-
-    def _apply(self, node: Apply, args: list[str]) -> str:
-        if not self.lanes.varies(node):
-            return super()._apply(node, args)
-        vectors = self._spread(node.args, args)
-        if node.op.id in ("raw_div", "raw_rem") and self.mask is not None:  # other lanes may have any divisor
-            t = self.type(node.dtype)
-            one = f"splat ({TYPES[node.dtype]} 1)"
-            is_active = f"{self.condition_type} {self.active(self.mask)}"
-            vectors[1] = self._out.value(f"select {is_active}, {t} {vectors[1]}, {t} {one}")
-        return self._out.spelled(self._vectors.ops[node.op.id, node.args[0].dtype], vectors)
-
-    def _select(self, node: Select, args: list[str]) -> str:
-        if not self.lanes.varies(node):
-            return super()._select(node, args)
-        condition, yes, no = node.args
-        t, kind = self.type(node.dtype), self.condition_type if self.lanes.varies(condition) else "i1"
-        a, b = self._spread((yes, no), args[1:])
-        return self._out.value(f"select {kind} {args[0]}, {t} {a}, {t} {b}")
-
-    def _cast(self, node: Cast, args: list[str]) -> str:
-        if not self.lanes.varies(node):
-            return super()._cast(node, args)
-        return self._out.spelled(self._vectors.casts[node.value.dtype, node.dtype], args)
-
-    def _bitcast(self, node: Bitcast, args: list[str]) -> str:
-        if not self.lanes.varies(node):
-            return super()._bitcast(node, args)
-        return self._out.spelled(self._vectors.bitcasts[node.value.dtype, node.dtype], args)
-
-    def _quiet(self, node: Expr, value: str) -> str:
-        if not self.lanes.varies(node):
-            return super()._quiet(node, value)
-        return self._out.spelled(quiet(node.dtype, self.lanes.width), [value])
-
-    def _local(self, node: Local, args: list[str]) -> str:
-        if not self.lanes.varies(node):
-            return super()._local(node, args)
-        return self._out.value(f"load {self.type(node.dtype)}, ptr {self._scope.variables[node.name]}")
 
     # ── where elements are ───────────────────────────────────────────────────────────────────────────────────────────
 
     def _pattern(self, index: Expr) -> Pattern | None:
         pattern = self.lanes.pattern(index)
         return pattern if can_address(index, pattern) else None
-
-    def in_first(self, root: Expr) -> str:
-        """An index that has a pattern, in lane 0."""
-        known = dict(self._firsts)
-
-        def of(node: Expr) -> str:
-            if node not in known:
-                known[node] = found(node)
-            return known[node]
-
-        def found(node: Expr) -> str:
-            if not self.lanes.varies(node):
-                return self.operand(node)
-            match node:
-                case Local():
-                    value = self.lanes.steady(node)
-                    assert value is not None
-                    return of(value)
-                case Cast():
-                    return super(VectorValues, self)._cast(node, [of(node.value)])
-                case Apply():
-                    return super(VectorValues, self)._apply(node, [of(a) for a in node.args])
-            raise AssertionError(f"{type(node).__name__} has no pattern")
-
-        return of(root)
 
     def _base(self, buffer: Buffer, index: Expr) -> str:
         """The address of the element of lane 0, which may be out of bounds where it is not active."""
@@ -331,6 +85,26 @@ class VectorValues(OperandValues):
 
     def _relative(self, pattern: Pattern) -> tuple[int, ...]:
         return tuple(offset - pattern.offsets[0] for offset in pattern.offsets)
+
+    def of_lane(self, root: Expr, buffer: Buffer | None = None) -> Callable[[str], str]:
+        """What gives the value of `root` in a lane, or the address of that element of a buffer.
+
+        It takes the number of the lane, as a type and an operand.
+        """
+        out = self._out
+        if not self.lanes.varies(root):
+            one = self.operand(root) if buffer is None else self.address(buffer, root)
+            return lambda lane: one
+        values, t, vector = self.operand(root), TYPES[root.dtype], self.type(root.dtype)
+        if buffer is not None:
+            values, t, vector = self._each(buffer, root), "ptr", f"<{self.lanes.width} x ptr>"
+        every = out.reserve(vector)
+        out.add(f"store {vector} {values}, ptr {every}")
+
+        def of(lane: str) -> str:
+            return out.value(f"load {t}, ptr {out.value(f'getelementptr {t}, ptr {every}, {lane}')}")
+
+        return of
 
     # ── loads ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -748,32 +522,6 @@ def _suffix(dtype: DType) -> str:
     return f"f{dtype.bits}" if dtype.is_float else TYPES[dtype]
 
 
-def row_groups(body: Body, lanes: VectorLanes) -> dict[Group, list[list[int]]]:
-    """Loads of a block that are rows of adjacent elements, far from lane to lane, with the distances in each row.
-
-    A row that is longer than a vector is split into several.
-    """
-    found: dict[Group, set[int]] = {}
-    for load in _certain_loads(body):
-        if not load.checked and load.buffer.access is Access.READ and lanes.varies(load.index):
-            root, distance = split(load.index)
-            found.setdefault((load.buffer, root), set()).add(distance)
-    groups = {}
-    for group, distances in found.items():
-        ordered = sorted(distances)
-        parts = (ordered[first : first + lanes.width] for first in range(0, len(ordered), lanes.width))
-        rows = [part for part in parts if is_row(part, lanes.width)]
-        if rows and are_apart(group[1], lanes):
-            groups[group] = rows
-    return groups
-
-
-def is_row(distances: Iterable[int], width: int) -> bool:
-    """Whether elements are side by side, and as many as can be transposed."""
-    ordered = sorted(distances)
-    return len(ordered) in ROWS and len(ordered) <= width and ordered[-1] - ordered[0] + 1 == len(ordered)
-
-
 def _stride(index: Expr, counter: Local) -> Expr | None:
     """The factor of a counter in a sum of u64, if it is no literal."""
     match index:
@@ -785,23 +533,3 @@ def _stride(index: Expr, counter: Local) -> Expr | None:
             return None if other is None or isinstance(other, Literal) else other
         case _:
             return None
-
-
-def are_apart(index: Expr, lanes: VectorLanes) -> bool:
-    """Whether an index differs so much from lane to lane that one access cannot cover all lanes, as far as is known.
-
-    Only for an index that does not wrap between lanes, and that has one value wherever it is computed.
-    """
-    pattern = lanes.pattern(index)
-    if pattern is None:
-        if index.dtype is not u64 or not lanes.varies(index) or not lanes.is_steady(index):
-            return False
-        return lanes.is_scaled(index) or not lanes.may_be_adjacent(index)
-    return can_address(index, pattern) and max(pattern.offsets) - min(pattern.offsets) >= NEAR * lanes.width
-
-
-def _certain_loads(body: Body) -> Iterator[Load]:
-    """What the statements of a block load themselves, whatever their conditions are."""
-    for node in postorder(e for stmt in body for e in expressions(stmt)):
-        if isinstance(node, Load):
-            yield node
