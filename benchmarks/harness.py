@@ -47,6 +47,7 @@ SUITES = (
     "graphs",
     "kernels",
     "core",
+    "written",
     "algorithms",
     "elementary",
     "startup",

@@ -21,6 +21,7 @@ ROWS = {  # suite: a row that nobody may lose
     "graphs": ("PageRank", "vyre", "graph"),
     "kernels": ("matmul", "vyre", "kernel"),
     "core": ("xor", "vyre", ""),
+    "written": ("softmax of rows", "vyre", ""),
     "algorithms": ("sort", "vyre, CPU", ""),
     "elementary": ("hypot", "vyre", ""),
     "startup": ("warm cache", "vyre, reference", "first"),
@@ -33,13 +34,14 @@ SOME = {
     "graphs": ["PageRank"],
     "kernels": ["matmul"],
     "core": ["xor"],
+    "written": ["softmax of rows", "Collatz"],
     "algorithms": ["sort"],
     "elementary": ["exp", "hypot"],
     "startup": ["warm cache"],
 }
 """A case of each suite whose cases can be named; `test_every_case_of_a_suite` has the others."""
 
-LONG = {"algorithms", "core", "dispatch", "elementary", "resident", "startup"}
+LONG = {"algorithms", "core", "dispatch", "elementary", "resident", "startup", "written"}
 """Suites that take many processes or compilations; the others measure with the same harness."""
 
 OPTIONAL = {"vyre, Intel"}
