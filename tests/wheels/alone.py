@@ -7,6 +7,8 @@ family it finds there only what its own metadata asks for, always from the wheel
 Then every submodule is imported and every entry point loaded (`walk.py`).
 """
 
+import hashlib
+import os
 import re
 import shutil
 import subprocess
@@ -15,9 +17,12 @@ import tarfile
 import tomllib
 import venv
 import zipfile
+from importlib import metadata
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+BUILT = ROOT / "build/wheels"
+"""What was built, by distribution and digest of its sources: environments of one run build each distribution once."""
 NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
@@ -33,7 +38,7 @@ def main(name: str, work: Path) -> int:
     pip = [sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check"]
     pins = work / "family.txt"
     pins.write_text("".join(f"{member} @ {one(wheels, member, 'whl').as_uri()}\n" for member in family), "utf-8")
-    run(pip, "install", "--quiet", "--find-links", wheels, "--constraint", pins, name)
+    run(pip, "install", "--quiet", "--no-compile", "--find-links", wheels, "--constraint", pins, name)
     run(pip, "check")
     run([python, "-I", "-W", "error", ROOT / "tests/wheels/walk.py"], name, *family)
     return 0
@@ -48,7 +53,26 @@ def closure(name: str) -> list[str]:
 
 
 def build(name: str, wheels: Path) -> None:
-    run([sys.executable, "-m", "build", "--no-isolation"], "--outdir", wheels, ROOT / "packages" / name)
+    """Put the sdist and the wheel into `wheels`, from `BUILT` where the same sources were built before."""
+    built = BUILT / name / digest(name)
+    if not built.is_dir():
+        work = built.with_name(f"{built.name}.{os.getpid()}")
+        run([sys.executable, "-m", "build", "--no-isolation"], "--outdir", work, ROOT / "packages" / name)
+        try:
+            work.rename(built)
+        except OSError:  # another environment was first
+            shutil.rmtree(work)
+    shutil.copytree(built, wheels, dirs_exist_ok=True)
+
+
+def digest(name: str) -> str:
+    """What the archives of a distribution depend on: its files, and what builds them."""
+    folder = ROOT / "packages" / name
+    found = hashlib.sha256(metadata.version("hatchling").encode())
+    for file in sorted(file for file in folder.rglob("*") if file.is_file() and "__pycache__" not in file.parts):
+        found.update(f"{file.relative_to(folder)}\0{file.stat().st_mode}\0{file.stat().st_size}\0".encode())
+        found.update(file.read_bytes())
+    return found.hexdigest()[:16]
 
 
 def check_contents(name: str, wheels: Path) -> None:

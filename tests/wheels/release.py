@@ -30,7 +30,7 @@ def main(work: Path) -> int:
     pip = [sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check"]
     pins = work / "members.txt"
     pins.write_text("".join(f"{member} @ {one(wheels, member, 'whl').as_uri()}\n" for member in members), "utf-8")
-    run(pip, "install", "--quiet", "--find-links", wheels, "--constraint", pins, "vyre[all]", *members)
+    run(pip, "install", "--quiet", "--no-compile", "--find-links", wheels, "--constraint", pins, "vyre[all]", *members)
     run(pip, "check")
 
     list_parts = [sys.executable, "-m", "cyclonedx_py", "environment", "--output-reproducible", "--sv", SPECIFICATION]
