@@ -8,6 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -297,13 +298,20 @@ def check() -> Check:
     """Lower a case for the target of a dialect, compare its outcome with the program's own, and print it."""
 
     def check(case: Case, dialect: str) -> Lowered:
-        lowered = case.lower(DIALECTS[dialect].target())
+        lowered = lowered_for(case.plan.program, dialect)
         expected, got = case.run(), case.run_lowered(lowered)
         assert got == expected, _difference(expected, got)
-        print_unit(lowered, DIALECTS[dialect])
         return lowered
 
     return check
+
+
+@lru_cache(maxsize=64)
+def lowered_for(program: Program, dialect: str) -> Lowered:
+    """The kernels of a program, printed too; tests launch the same ones over many inputs."""
+    lowered = legalize(program, validate(program), DIALECTS[dialect].target())
+    print_unit(lowered, DIALECTS[dialect])
+    return lowered
 
 
 def _difference(expected: Outcome, got: Outcome) -> str:
