@@ -118,10 +118,12 @@ def test_witnesses_come_first() -> None:
             assert case.expected.outputs[0].startswith(wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", GROUPS)
 def test_the_opinions_agree(group: str) -> None:
+    """As they do in `tox -e conform-all`, which asks about all cases."""
     cases = [spec for spec in SPECS if spec.address.group == group]
-    some = cases[:: 1 + len(cases) // 4]  # a run of the suite itself asks about all of them
+    some = cases[:: 1 + len(cases) // 4]
     mismatches = {str(spec.address): settle(built(spec)).mismatches for spec in some}
     assert not {case: found for case, found in mismatches.items() if found}
 

@@ -59,8 +59,10 @@ def test_every_entry_and_every_claim_has_its_cases() -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", SPECS, ids=str)
 def test_the_reference_is_right_on_every_way_in(spec: Spec) -> None:
+    """As `tox -e conform-all` finds it."""
     shows_nothing = spec.address.name in ("mechanisms", "changed_dialects")
     assert require(acquire("reference"), spec) is (State.SKIPPED if shows_nothing else State.PASS)
 

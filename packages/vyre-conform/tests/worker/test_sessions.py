@@ -93,8 +93,10 @@ def test_every_way_has_its_cases() -> None:
     assert {dict(spec.address.keys)["entry"] for spec in SPECS} == {*SESSIONS}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", SPECS, ids=str)
 def test_the_reference_is_right_in_every_way(spec: Spec) -> None:
+    """As `tox -e conform-all` finds it."""
     assert require(acquire("reference"), spec) is State.PASS
 
 
