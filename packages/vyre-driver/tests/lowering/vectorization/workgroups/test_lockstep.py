@@ -15,6 +15,8 @@ from vyre_foundation.ir.stmt import Break, For, If, Region
 from vyre_foundation.ir.walk import statements
 
 SEEDS = [(k * 2654435761) % 2**32 for k in range(150)]
+SMALL = [seed & 0xF for seed in SEEDS]
+"""From which Collatz's rule takes 0 to 20 steps, and not up to 112."""
 
 
 def in_step(lowered: Lowered) -> list[For]:
@@ -69,7 +71,7 @@ SHAPES = [(8, 1, 1), (16, 8, 1), (1, 70, 1), (3, 5, 7)]
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_workgroups_go_part_by_part(shape, case, check):
-    lowered = check(case(collatz_steps(shape), {"a": SEEDS}, grid=(1, 1, 1)), "loops")
+    lowered = check(case(collatz_steps(shape), {"a": SMALL}, grid=(1, 1, 1)), "loops")
     assert len(in_step(lowered)) == 1
 
 
@@ -83,7 +85,7 @@ def test_behind_a_guard(length, case, check):
         with p.if_(i < n[0]):
             start = p.var(a[i] & 0x1F)
             out[i] = collatz(p, start) + start
-    lowered = check(case(p.build(), {"a": SEEDS, "n": [length]}), "loops")
+    lowered = check(case(p.build(), {"a": SMALL, "n": [length]}), "loops")
     assert len(in_step(lowered)) == 1
 
 
@@ -95,7 +97,7 @@ def test_behind_a_guard_on_two_axes(case, check):
         with p.if_((x < size[0]) & (y < size[1])):
             i = p.let(y * size[0] + x)
             out[i] = collatz(p, p.var(a[i] & 0x1F))
-    lowered = check(case(p.build(), {"a": SEEDS, "size": [13, 21]}, grid=(2, 2, 1)), "loops")
+    lowered = check(case(p.build(), {"a": SMALL, "size": [13, 21]}, grid=(2, 2, 1)), "loops")
     assert len(in_step(lowered)) == 1
 
 
