@@ -21,6 +21,7 @@ COMPUTED = (
     "packages/vyre-algorithms/",
     "packages/vyre-distributed/",
     "packages/vyre/",
+    "tests/benchmarks/test_written.py",
     "tests/docs/",
     "tests/examples/",
 )
