@@ -41,7 +41,7 @@ SOME = {
 }
 """A case of each suite whose cases can be named; `test_every_case_of_a_suite` has the others."""
 
-LONG = {"algorithms", "core", "dispatch", "elementary", "resident", "startup", "written"}
+LONG = {"algorithms", "core", "dispatch", "elementary", "ir", "kernels", "races", "resident", "startup", "written"}
 """Suites that take many processes or compilations; the others measure with the same harness."""
 
 OPTIONAL = {"vyre, Intel"}
