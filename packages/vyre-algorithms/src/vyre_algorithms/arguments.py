@@ -14,6 +14,7 @@ import numpy.typing as npt
 from vyre_driver import DeviceArray, VyreBackend
 from vyre_driver.arrays.array import require_same_backend
 from vyre_driver.arrays.make import imported
+from vyre_driver.backend.typed import refuse_missing
 from vyre_driver.errors import DeviceOutOfMemory, InvalidInput
 from vyre_driver.graph.recorded import RecordedRange
 from vyre_foundation import BuildError, DType, Value, constant
@@ -44,7 +45,7 @@ def array_of(value: object, name: str = "x") -> Array:
         if found is None:
             fix = fix_of_elements(value) or "pass a NumPy array, which carries a type: numpy.asarray(…)"
             raise InvalidInput(name, needed="an array", got=type(value).__name__, fix=fix)
-        array = np.asarray(found)  # of a class of NumPy itself
+        array = found
     if type(array) is np.ndarray and not array.dtype.isnative:
         fix = f"convert it with .astype({array.dtype.name!r})"
         raise InvalidInput(name, needed="the byte order of this machine", got=shown(array.dtype), fix=fix)
@@ -290,6 +291,7 @@ def target(out: Array, arrays: Sequence[Array], dtype: DType, shape: tuple[int, 
     own = type_of(out, "out")
     if out.shape != shape or own is not dtype:
         raise InvalidInput("out", needed=needed, got=f"{own} {out.shape}", fix=fix)
+    refuse_missing("out", out)
     if isinstance(out, np.ndarray) and not out.flags.writeable:
         fix = "pass an array of your own, such as numpy.empty(…) makes"
         raise InvalidInput("out", needed="an array that can be written to", got="a read-only one", fix=fix)

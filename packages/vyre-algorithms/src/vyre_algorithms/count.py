@@ -31,6 +31,7 @@ from vyre_algorithms.radix import DIGITS
 from vyre_algorithms.reductions import max as greatest, min as least_of, segmented_reduce
 from vyre_algorithms.scans import cumsum
 from vyre_algorithms.sorts import sort_bits
+from vyre_driver.backend.typed import refuse_missing
 from vyre_driver.errors import DeviceOutOfMemory, InvalidInput
 from vyre_driver.graph.recorded import RecordedRange
 from vyre_driver.tune.distribution import DIGIT, SERIAL
@@ -192,6 +193,7 @@ def _edges(
         "a number of bins, or their ascending edges",
         "pass an integer, or a vector that numpy.sort has sorted",
     )
+    refuse_missing("bins", bins)
     try:
         edges = np.array(bins, np.float64)
     except (TypeError, ValueError):

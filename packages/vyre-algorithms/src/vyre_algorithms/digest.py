@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from vyre_algorithms.arguments import Array, Backend
 from vyre_algorithms.launches import launch
+from vyre_driver.backend.typed import refuse_missing
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import LengthOf, Program, ProgramBuilder, Value, program, u8, u32
 from vyre_foundation.build.arguments import fix_of_elements, shown
@@ -78,6 +79,7 @@ def bytes_of(messages: object, name: str = "messages") -> list[bytes]:
     if set(map(type, given)) <= {bytes}:
         return given
     for message in given:
+        refuse_missing(name, message)
         if not isinstance(message, (bytes, bytearray, memoryview)) and not _is_array_of_bytes(message):
             raise InvalidInput(name, needed=needed, got=type(message).__name__, fix=fix_of_elements(message) or fix)
     return [bytes(message) for message in given]

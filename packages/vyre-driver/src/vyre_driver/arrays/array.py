@@ -16,6 +16,7 @@ from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.delegate import innermost
 from vyre_driver.backend.dlpack import export_dlpack
 from vyre_driver.backend.resources import ResidentArray, Resource
+from vyre_driver.backend.typed import refuse_missing
 from vyre_driver.errors import DeviceOutOfMemory, InvalidInput, UnsupportedFeature
 from vyre_driver.plan.gather import ViewCopy, convert, gather, scatter
 from vyre_driver.plan.moves import copy_all, copy_range, grid_of
@@ -416,9 +417,7 @@ class DeviceArray(WithoutOperators, ResidentArray):
         if not isinstance(given, (np.ndarray, DeviceArray)):
             fix = "pass a NumPy array or an array of the device"
             raise InvalidInput("array", needed="an array", got=type(given).__name__, fix=fix)
-        if isinstance(given, np.ma.MaskedArray):
-            fix = "pass .filled(value), or .data for all elements"
-            raise InvalidInput("array", needed="an array without a mask", got="a masked array", fix=fix)
+        refuse_missing("array", given)
         if numpy_dtype(self) != numpy_dtype(given) or given.shape != self.shape:
             own, other = numpy_dtype(self).name, shown_type(numpy_dtype(given))
             needed, got = f"an array of {own} of the shape {self.shape}", f"one of {other}, {given.shape}"

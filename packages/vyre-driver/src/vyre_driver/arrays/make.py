@@ -13,7 +13,7 @@ from vyre_driver.arrays.memory import ArrayMemory
 from vyre_driver.backend.arrow import exports_arrow, from_arrow
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.dlpack import from_dlpack
-from vyre_driver.backend.typed import refuse_nulls
+from vyre_driver.backend.typed import refuse_missing
 from vyre_driver.errors import DeviceOutOfMemory, InvalidInput, UnsupportedFeature
 from vyre_driver.plan.strides import lengths_of
 from vyre_foundation.build.arguments import DTypeLike, dtype_of, elements_of, fix_of_elements, shown
@@ -98,17 +98,12 @@ def imported(given: Any, name: str = "array") -> npt.NDArray[Any] | None:
     Raises:
         InvalidInput: Of the argument `name`: it has a mask, nulls or a gradient, or cannot be read.
     """
-    if isinstance(given, np.ndarray):
-        if isinstance(given, np.ma.MaskedArray):
-            fix = "pass .filled(value), or .data for all elements"
-            raise InvalidInput(name, needed="an array without a mask", got="a masked array", fix=fix)
-        return given
-    if isinstance(given, np.generic):
-        return np.asarray(given)
+    refuse_missing(name, given)
+    if isinstance(given, (np.ndarray, np.generic)):
+        return np.asarray(given)  # of NumPy's own class: a `numpy.matrix` has no other number of axes
     if getattr(given, "requires_grad", False):
         got, fix = f"a {type(given).__name__} that requires a gradient", "pass tensor.detach()"
         raise InvalidInput(name, needed="plain memory", got=got, fix=fix)
-    refuse_nulls(name, given)
     if exports_arrow(given):
         return from_arrow(given, name)
     try:

@@ -17,6 +17,7 @@ import numpy as np
 
 from vyre_driver.arrays.array import COPY, DeviceArray
 from vyre_driver.backend.contract import VyreBackend
+from vyre_driver.backend.typed import refuse_missing
 from vyre_driver.errors import InvalidInput, UnsupportedFeature
 from vyre_driver.plan.operators import WithoutOperators
 from vyre_foundation.build.arguments import dtype_of, shown
@@ -293,8 +294,9 @@ def given_units(
     """Return the units of an array of structures of a type. With `in_place`, copies are refused.
 
     Raises:
-        InvalidInput: It is not an array of structures, or of another type.
+        InvalidInput: It is not an array of structures, or of another type, or has a mask.
     """
+    refuse_missing(name, given)
     if not isinstance(given, (np.ndarray, StructArray)) or given.dtype != dtype:
         is_array = isinstance(given, (np.ndarray, StructArray, DeviceArray))
         got = f"one of {given.dtype}" if is_array else shown(given)  # type: ignore[attr-defined]

@@ -16,7 +16,7 @@ from vyre_driver.backend.dlpack import from_dlpack
 from vyre_driver.backend.lengths import ONE_NUMBER, is_number
 from vyre_driver.backend.resources import ResidentArray
 from vyre_driver.errors import InvalidInput, InvalidLaunch
-from vyre_foundation.build.arguments import fix_of_elements, number, shown_type
+from vyre_foundation.build.arguments import fix_of_elements, missing_elements, number, shown_type
 from vyre_foundation.dtype import f32, f64
 from vyre_foundation.errors import LiteralOutOfRange
 from vyre_foundation.ir.buffer import Buffer, LengthOf
@@ -166,9 +166,7 @@ def _import(buffer: Buffer, value: object) -> Array:
     """Return `value` as a NumPy array, without a copy if its exporter allows that."""
     if type(value) is np.ndarray:
         return value
-    if isinstance(value, np.ma.MaskedArray):
-        fix = "pass .filled(value), or .data for all elements"
-        raise InvalidInput(buffer.name, needed="an array without a mask", got="a masked array", fix=fix)
+    refuse_missing(buffer.name, value)
     if isinstance(value, np.ndarray):
         return value
     if isinstance(value, ResidentArray):
@@ -177,7 +175,6 @@ def _import(buffer: Buffer, value: object) -> Array:
     if getattr(value, "requires_grad", False):
         got, fix = f"a {type(value).__name__} that requires a gradient", "pass tensor.detach()"
         raise InvalidInput(buffer.name, needed="plain memory", got=got, fix=fix)
-    refuse_nulls(buffer.name, value)
     if exports_arrow(value):
         return from_arrow(value, buffer.name)
     if hasattr(value, "__dlpack__"):
@@ -199,15 +196,11 @@ def _import(buffer: Buffer, value: object) -> Array:
         raise InvalidInput(buffer.name, needed=f"an array of {buffer.dtype}", got=got, fix=fix) from None
 
 
-def refuse_nulls(name: str, value: Any) -> None:
-    """Refuse a column of Arrow, polars or pandas with nulls, which NumPy would read as NaN."""
-    count = getattr(value, "null_count", None)
-    if count is None and hasattr(value, "isna") and not isinstance(getattr(value, "dtype", None), np.dtype):
-        count = value.isna().sum()
-    number_ = count() if callable(count) else count
-    if isinstance(number_, (int, np.integer)) and number_:
-        fix = "fill them first, as in value.fill_null(0) or value.fillna(0)"
-        raise InvalidInput(name, needed="an array without nulls", got=f"{number_} nulls", fix=fix)
+def refuse_missing(name: str, value: object) -> None:
+    """Raise `InvalidInput` for an array with a mask, or a column of Arrow, polars or pandas with nulls."""
+    if missing := missing_elements(value):
+        needed, got, fix = missing
+        raise InvalidInput(name, needed=needed, got=got, fix=fix)
 
 
 def _exported(buffer: Buffer, value: Any, read: Callable[[Any], Array]) -> Array:

@@ -99,6 +99,25 @@ def fix_of_elements(given: object) -> str | None:
     return _FIXES.get(dtype.kind)
 
 
+def missing_elements(given: Any) -> tuple[str, str, str] | None:
+    """What hides or lacks elements: the array that is expected, what was passed, and a remedy. None if all are there.
+
+    NumPy reads what a mask hides, and nulls of Arrow, Polars and pandas as NaN.
+    """
+    if isinstance(given, np.ndarray):
+        if type(given) is np.ndarray or not isinstance(given, np.ma.MaskedArray):
+            return None
+        return "an array without a mask", "a masked array", "pass .filled(value), or .data for all elements"
+    count = getattr(given, "null_count", None)
+    if count is None and hasattr(given, "isna") and not isinstance(getattr(given, "dtype", None), np.dtype):
+        count = given.isna().sum()
+    nulls = count() if callable(count) else count
+    if not isinstance(nulls, (int, np.integer)) or not nulls:
+        return None
+    fix = "fill them first, as in value.fill_null(0) or value.fillna(0)"
+    return "an array without nulls", f"{nulls} nulls", fix
+
+
 def code_of(text: str | bytes) -> str:
     """How the code of a character is written, for messages about a text in the place of a number."""
     if len(text) != 1:
@@ -217,13 +236,16 @@ def elements_of(dtype: DType, given: npt.ArrayLike, name: str) -> npt.NDArray[An
     Bytes are elements of u8.
 
     Raises:
-        BuildError: A value does not fit, or `given` is no array of numbers.
+        BuildError: A value does not fit, or `given` is no array of numbers, or has a mask or nulls.
     """
     if isinstance(given, (bytes, bytearray)):
         if dtype is not u8:
             fix = f"say what the bytes are, with numpy.frombuffer(data, {dtype.numpy.name!r})"
             raise BuildError(f"{name!r} got bytes, expected numbers of {dtype}", fix=fix)
         given = memoryview(given)
+    if missing := missing_elements(given):
+        needed, got, fix = missing
+        raise BuildError(f"{name!r} got {got}, expected {needed}", fix=fix)
     try:
         values = np.asarray(given)
     except ValueError as error:

@@ -29,7 +29,7 @@ from vyre_driver.arrays.make import host_zeros, zeros
 from vyre_driver.arrays.structs import given_units, over_units
 from vyre_driver.backend.config import DEFAULT_CONFIG
 from vyre_driver.backend.delegate import innermost
-from vyre_driver.backend.typed import ordered_inputs
+from vyre_driver.backend.typed import ordered_inputs, refuse_missing
 from vyre_driver.errors import InvalidInput, InvalidLaunch
 from vyre_driver.graph.recorded import RecordedRange
 from vyre_driver.plan.axes import ShapedLaunch, length_from, shape_of, shaped_launch
@@ -320,6 +320,7 @@ def _require_target(name: str, target: Any, dtype: npt.DTypeLike, shape: tuple[i
         needed = f"an array of {wanted.name} of the shape {shape}"
         got = f"one of {shown_type(numpy_dtype(target))}, {target.shape}" if is_array else shown(target)
         raise InvalidInput(name, needed=needed, got=got, fix="pass such an array, or leave it out")
+    refuse_missing(name, target)
     if isinstance(target, np.ndarray) and not target.flags.writeable:
         raise InvalidInput(name, needed="an array that can be written", got="one that cannot", fix="pass another")
 
