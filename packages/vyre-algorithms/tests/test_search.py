@@ -9,6 +9,8 @@ from algorithm_data import TYPES, UFUNCS, data, same
 import vyre_algorithms as va
 from vyre_algorithms import count, search
 from vyre_algorithms.move import SCATTERED
+from vyre_driver import backend_for
+from vyre_driver.arrays.make import array as array_on
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import f32
 
@@ -171,13 +173,24 @@ def test_a_guess_that_is_more_than_one_bin_off(monkeypatch):
     x = data("f4", 5000)
     wanted = va.histogram(x, 100, (-2, 2), backend="cpu")[0]
     slanted = np.linspace(-2, 2, 101) ** 3
-    assert count._table(slanted, f32)[0] is count._between_edges
+    assert not count._table(slanted, f32)[0]
     same(va.histogram(x, slanted, backend="cpu")[0], np.histogram(x.astype("f8"), slanted)[0])
     monkeypatch.setattr(count, "_is_near", lambda guess, edges: True)
     monkeypatch.setattr(count, "_known_table", count._known_table.__wrapped__)
-    assert count._table(slanted, f32)[0] is count._near_guess
+    assert count._table(slanted, f32)[0]
     same(va.histogram(x, 100, (-2, 2), backend="cpu")[0], wanted)
     assert not np.array_equal(va.histogram(x, slanted, backend="cpu")[0], np.histogram(x.astype("f8"), slanted)[0])
+
+
+@pytest.mark.parametrize("bins", [1, 40, 5000])
+def test_edges_far_from_equal_width_are_looked_up_outside_of_the_counts(bins):
+    """Elements outside of the edges have no number of a bin, and are not counted."""
+    x, edges = data("f4", count.BUCKETED), np.linspace(-1, 1, bins + 1) ** 3
+    x[:3] = np.nan, np.inf, -np.inf
+    wanted = np.histogram(x[~np.isnan(x)].astype("f8"), edges)[0]
+    same(va.histogram(x, edges, backend="cpu")[0], wanted)
+    same(va.histogram(array_on(backend_for("cpu"), x), edges)[0].numpy(), wanted)
+    same(va.histogram(x[:1000], edges, backend="reference")[0], va.histogram(x[:1000], edges, backend="cpu")[0])
 
 
 @pytest.mark.parametrize("dtype", ["i1", "u2", "i8", "u8"])

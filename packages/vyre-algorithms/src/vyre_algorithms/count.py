@@ -168,9 +168,14 @@ def histogram(
     bins = edges.size - 1
     if not bins or not array.size:
         return zeros_beside(array, (bins,), i64), edges
-    dtype = type_of(array)
-    binning, table = _known_table(edges.tobytes(), dtype) if bins <= PRIVATE[-1] else _table(edges, dtype)
-    return count_bins(binning, contiguous(array), table, bins, backend).astype(np.int64), edges
+    dtype, array = type_of(array), contiguous(array)
+    is_near, table = _known_table(edges.tobytes(), dtype) if bins <= PRIVATE[-1] else _table(edges, dtype)
+    if is_near:
+        return count_bins(_near_guess, array, table, bins, backend).astype(np.int64), edges
+    searched = launch(
+        _between_edges(dtype, type_of(table)), {"x": array, "edges": table}, -(-array.size // GROUP), backend
+    )
+    return _numbers(searched["bins"], bins, backend), edges
 
 
 def _edges(
@@ -246,11 +251,12 @@ def _ends(array: Array, backend: Backend) -> tuple[Any, Any]:
     return array.min().item(), array.max().item()
 
 
-def _table(edges: HostArray, dtype: DType) -> tuple[Binning, HostArray]:
-    """How the bins of elements are found, and the table for it, of the type in which elements are compared.
+def _table(edges: HostArray, dtype: DType) -> tuple[bool, HostArray]:
+    """Whether bins are guessed, as those of nearly equal width are, and the table of the edges.
 
-    The table has, for each edge, the least number of its type that belongs above it; NaN if there is none. Before them
-    it has what the guess needs, and behind them elements for all that a guess may be.
+    The table has, for each edge, the least number that belongs above it, of the type in which elements are compared;
+    NaN if there is none. For a guess it has what this needs before them, and behind them elements for all that it may
+    be.
     """
     bins = edges.size - 1
     compared = _compared(dtype).numpy
@@ -262,13 +268,13 @@ def _table(edges: HostArray, dtype: DType) -> tuple[Binning, HostArray]:
             least_above[-1] = above if above > least_above[-1] else np.nan
         guess = np.array([least_above[0], compared.type(bins) / (least_above[-1] - least_above[0]), bins], compared)
         if bins > LIMIT or not _is_near(guess, least_above):
-            return _between_edges, least_above
+            return False, least_above
         most = next((private for private in PRIVATE if bins <= private), 0)
-        return _near_guess, np.concatenate([guess, least_above, np.zeros(max(0, 2 * most - edges.size), compared)])
+        return True, np.concatenate([guess, least_above, np.zeros(max(0, 2 * most - edges.size), compared)])
 
 
 @lru_cache(maxsize=64)
-def _known_table(edges: bytes, dtype: DType) -> tuple[Binning, HostArray]:
+def _known_table(edges: bytes, dtype: DType) -> tuple[bool, HostArray]:
     """`_table` of few edges, given as the bytes of their f64, computed once."""
     return _table(np.frombuffer(edges, np.float64), dtype)
 
@@ -359,16 +365,21 @@ def _near_guess(p: ProgramBuilder, element: Value, table: Buffer, most: int) -> 
     return guess - select(table[guess + 3] <= value, constant(u32, 0), constant(u32, 1))
 
 
-def _between_edges(p: ProgramBuilder, element: Value, edges: Buffer, most: int) -> Value:
-    """The last edge that is not above the element, found by halves."""
-    value = p.let(element.cast(edges.dtype))
-    low, high = p.var(0, u32), p.var(edges.length)
-    with p.range(32 - clz(edges.length)):
-        middle = p.let((low + high) >> 1)
-        is_below = p.let((low < high) & (edges[middle] <= value))
-        low.set(select(is_below, middle + 1, low))
-        high.set(select(is_below, high, middle))
-    return low.get() - 1
+@lru_cache(maxsize=256)
+def _between_edges(dtype: DType, compared: DType) -> Program:
+    """The bin of each element: the last edge that is not above it, found by halves."""
+    with program("bins_between_edges", GROUP) as p:
+        x, edges = p.read("x", dtype), p.read("edges", compared)
+        bins = p.write("bins", u32, like=x)
+        value = p.let(x[p.global_id(0)].cast(compared))
+        low, high = p.var(0, u32), p.var(edges.length)
+        with p.range(32 - clz(edges.length)):
+            middle = p.let((low + high) >> 1)
+            is_below = p.let((low < high) & (edges[middle] <= value))
+            low.set(select(is_below, middle + 1, low))
+            high.set(select(is_below, high, middle))
+        bins[p.global_id(0)] = low.get() - 1
+    return p.build()
 
 
 def _declared(p: ProgramBuilder, dtype: DType, table: DType) -> Mapping[str, Buffer]:
