@@ -107,6 +107,14 @@ def test_what_is_said_of_arrays_is_what_numpy_computes(name: str) -> None:
         np.testing.assert_allclose(np.asarray(found), eval(NUMPY[name], dict(GIVEN)), rtol=1e-6, err_msg=name)
 
 
+def test_choices_are_drawn_with_replacement() -> None:
+    """As `numpy.random.choice` draws, on which a bootstrap relies."""
+    given = {**GIVEN, "size": 7000, "high": 7}
+    numbers = eval(ARRAYS["integers"], given)
+    assert np.bincount(numbers).min() > 800
+    assert np.array_equal(eval(ARRAYS["choice"], given), GIVEN["x"][numbers])
+
+
 def test_differences_of_unsigned_numbers_wrap() -> None:
     found = eval(ARRAYS["diff"], {**GIVEN, "x": GIVEN["n"]})
     assert np.array_equal(found, np.diff(GIVEN["n"]))
@@ -194,7 +202,8 @@ def test_names_that_are_here_have_no_remedy() -> None:
         ("float32", r"use vyre\.f32"),
         ("bool", r"use vyre\.bool_"),
         ("softmax", r"call vyre\.max and vyre\.sum with axis=-1 for the rows"),
-        ("topk", r"use vyre(_algorithms)?\.top_k"),
+        ("topk", r"use vyre(_algorithms)?\.top_k if that is what it does, or choose one of the names in dir"),
+        ("trapz", r"use vyre\.trap if that is what it does, or|choose one of the names in dir\(vyre_algorithms"),
         ("UnsupportedFeature", "import it: from vyre_driver import UnsupportedFeature$"),
         ("complex64", r"pass its parts, z\.real and z\.imag"),
         ("datetime64", "pass its counts of units"),
@@ -227,7 +236,7 @@ def test_names_that_python_asks_for_have_none(module: ModuleType) -> None:
         ("np.where(x[i] > 0, x[i], y[i])", "write vy.select"),
         ("np.subtract(x[i], y[i])", "write x - y"),
         ("vy.subtract(x[i], y[i])", "write x[i] - y[i] in a kernel, where i = vy.index()"),
-        ("vy.sine(x[i])", "use vy.sin"),
+        ("vy.sine(x[i])", "use vy.sin if that is what it does, or choose one of the names in dir(vyre)"),
         ("np.sine(x[i])", "correct the expression"),
     ],
 )

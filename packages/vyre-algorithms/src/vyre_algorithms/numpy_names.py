@@ -41,9 +41,11 @@ ELEMENTS: Mapping[str, str] = {
 }
 """Functions of elements: what a kernel returns for the element ``i``."""
 _OF_NUMBERS = "vyre.algorithms.select(x, lambda v: ~vyre.is_nan(v))"
+_BELOW = "(vyre.uniform(key, size, vyre.f64) * {}).astype(numpy.int64)"
+"""Integers from 0 that are below a number, all equally likely, some of them several times."""
 ARRAYS: Mapping[str, str] = {
     "amax": "vyre.max(x)", "amin": "vyre.min(x)", "asnumpy": "a.numpy()", "astype": "x.astype(numpy.float64)",
-    "average": "vyre.dot(x, w) / vyre.sum(w)", "choice": "vyre.gather(x, vyre.sample(x.size, size, key))",
+    "average": "vyre.dot(x, w) / vyre.sum(w)", "choice": f"vyre.gather(x, {_BELOW.format('x.size')})",
     "compress": "vyre.compact(x, mask)", "copy": "x.copy()", "count_nonzero": "vyre.sum(x != 0)",
     "cummax": "vyre.scan(x, 'max')", "cummin": "vyre.scan(x, 'min')", "cumulative_prod": "vyre.cumprod(x)",
     "cumulative_sum": "vyre.cumsum(x)", "default_rng": "vyre.uniform(key, shape)",
@@ -52,7 +54,7 @@ ARRAYS: Mapping[str, str] = {
     "empty_like": "vyre.empty(x.shape, x.dtype)", "extract": "vyre.compact(x, mask)",
     "fft2": "vyre.fft(vyre.fft(m, axis=1), axis=0)", "flatnonzero": "vyre.compact(numpy.arange(mask.size), mask)",
     "flip": "x[::-1]", "frompyfunc": "vyre.kernel(function)", "inner": "vyre.dot(x, y)",
-    "integers": "vyre.philox(key, size)",
+    "integers": _BELOW.format("high"),
     "isin": "vyre.searchsorted(vyre.sort(y), x, 'right') > vyre.searchsorted(vyre.sort(y), x)",
     "jit": "vyre.kernel(function)",
     "lexsort": "vyre.gather(vyre.argsort(y), vyre.argsort(vyre.gather(x, vyre.argsort(y))))",
@@ -63,7 +65,7 @@ ARRAYS: Mapping[str, str] = {
     "permute_dims": "vyre.transpose(m, (1, 0))", "ptp": "vyre.max(x) - vyre.min(x)",
     "put": "vyre.scatter(x, indices, w)",
     "quantile": "numpy.interp(q * (x.size - 1), numpy.arange(x.size), vyre.sort(x))",
-    "rand": "vyre.uniform(key, shape)", "randint": "vyre.philox(key, size)", "randn": "vyre.normal(key, shape)",
+    "rand": "vyre.uniform(key, shape)", "randint": _BELOW.format("high"), "randn": "vyre.normal(key, shape)",
     "random": "vyre.uniform(key, shape)", "ravel": "m.reshape(-1)", "reshape": "x.reshape(1, -1)",
     "standard_normal": "vyre.normal(key, shape)", "swapaxes": "vyre.matrix_transpose(m)",
     "take": "vyre.gather(x, indices)", "union1d": "vyre.unique(numpy.append(x, y))",
@@ -130,7 +132,8 @@ def _remedy(module: str, name: str, names: Iterable[str]) -> str:
     if name in dir(vyre_driver):
         return f"import it: from vyre_driver import {name}"
     near = get_close_matches(name, list(names), 1, cutoff=0.75)
-    return f"use {module}.{near[0]}" if near else f"choose one of the names in dir({module})"
+    meant = f"use {module}.{near[0]} if that is what it does, or " if near else ""
+    return f"{meant}choose one of the names in dir({module})"
 
 
 def _of_numpy(home: ModuleType, name: str) -> str:
