@@ -295,3 +295,17 @@ def test_chunks_that_dask_shuffles_between_workers(client: Client) -> None:
         total = vd.sum(da.from_array(x, chunks=(30, 11)))
         assert any("p2p" in layer for layer in total.dask.layers)
         assert total.compute() == vyre_algorithms.sum(x, backend="cpu")
+
+
+@pytest.mark.parametrize(
+    ("name", "fix"),
+    [
+        ("mean", r"call dask\.array\.mean, whose bytes may depend on the chunks$"),
+        ("map_block", r"use vyre_distributed\.map_blocks if that is what it does, or"),
+        ("zzzzz", r"choose one of the names in dir\(vyre_distributed\)$"),
+    ],
+)
+def test_a_missing_name_has_a_remedy(name: str, fix: str) -> None:
+    with pytest.raises(AttributeError, match=rf"^module 'vyre_distributed' has no attribute '{name}'\. Fix: {fix}"):
+        getattr(vd, name)
+    assert not hasattr(vd, "__wrapped__")
