@@ -397,6 +397,15 @@ def test_views_of_several_axes_go_out_with_their_strides(backend: vy.VyreBackend
     assert np.from_dlpack(array, copy=True).ctypes.data != np.from_dlpack(array).ctypes.data
 
 
+@pytest.mark.parametrize("name", ["bool_", "bf16", "f16", "u64"])
+def test_views_whose_elements_are_apart_are_copied(name: str, backend: vy.VyreBackend) -> None:
+    host = (np.arange(24).reshape(4, 6) % 3).astype(getattr(vy, name).numpy)
+    array = vy.array(host, backend=backend)
+    for view, wanted in ((array[1:, ::-2].T, host[1:, ::-2].T), (array[::-1], host[::-1]), (array[:, :2], host[:, :2])):
+        assert view.numpy().tobytes() == wanted.tobytes()
+        assert view.tolist() == wanted.tolist()
+
+
 def test_what_has_no_name_in_the_array_interface_is_copied_by_its_type(backend: vy.VyreBackend) -> None:
     array = vy.array([1, 2], vy.bf16, backend=backend)
     assert np.asarray(array).dtype == vy.bf16.numpy

@@ -167,7 +167,7 @@ class DeviceArray(WithoutOperators, ResidentArray):
         if self.is_contiguous:
             return host.reshape(self.shape)
         start = (self._offset - first) * size
-        return np.ndarray(self.shape, dtype, host.data, start, self.strides).copy()
+        return np.ndarray(self.shape, dtype, host.view(np.uint8).data, start, self.strides).copy()
 
     def _exported(self) -> Any:
         """An array over the same memory: of NumPy, or of a library for arrays of such devices."""
