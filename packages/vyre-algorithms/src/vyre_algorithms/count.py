@@ -37,7 +37,7 @@ from vyre_driver.graph.recorded import RecordedRange
 from vyre_driver.tune.distribution import DIGIT, SERIAL
 from vyre_foundation import Array as Buffer, DType, Program, ProgramBuilder, Value, constant, program, select, u32
 from vyre_foundation.build.arguments import shown
-from vyre_foundation.dtype import f32, f64, i64, u64
+from vyre_foundation.dtype import f32, f64, i64, u8, u16, u64
 from vyre_foundation.functions import clz, min as least
 
 PRIVATE = (256, 4096)
@@ -172,9 +172,9 @@ def histogram(
     is_near, table = _known_table(edges.tobytes(), dtype) if bins <= PRIVATE[-1] else _table(edges, dtype)
     if is_near:
         return count_bins(_near_guess, array, table, bins, backend).astype(np.int64), edges
-    searched = launch(
-        _between_edges(dtype, type_of(table)), {"x": array, "edges": table}, -(-array.size // GROUP), backend
-    )
+    number = next(number for number in (u8, u16, u32) if bins <= number.highest)
+    searching = _between_edges(dtype, type_of(table), number)
+    searched = launch(searching, {"x": array, "edges": table}, -(-array.size // GROUP), backend)
     return _numbers(searched["bins"], bins, backend), edges
 
 
@@ -366,11 +366,11 @@ def _near_guess(p: ProgramBuilder, element: Value, table: Buffer, most: int) -> 
 
 
 @lru_cache(maxsize=256)
-def _between_edges(dtype: DType, compared: DType) -> Program:
-    """The bin of each element: the last edge that is not above it, found by halves."""
+def _between_edges(dtype: DType, compared: DType, number: DType) -> Program:
+    """The bin of each element, of the type `number`: the last edge that is not above it, found by halves."""
     with program("bins_between_edges", GROUP) as p:
         x, edges = p.read("x", dtype), p.read("edges", compared)
-        bins = p.write("bins", u32, like=x)
+        bins = p.write("bins", number, like=x)
         value = p.let(x[p.global_id(0)].cast(compared))
         low, high = p.var(0, u32), p.var(edges.length)
         with p.range(32 - clz(edges.length)):
@@ -378,7 +378,7 @@ def _between_edges(dtype: DType, compared: DType) -> Program:
             is_below = p.let((low < high) & (edges[middle] <= value))
             low.set(select(is_below, middle + 1, low))
             high.set(select(is_below, high, middle))
-        bins[p.global_id(0)] = low.get() - 1
+        bins[p.global_id(0)] = (low.get() - 1).cast(number)  # below the first edge the greatest, which no bin has
     return p.build()
 
 
