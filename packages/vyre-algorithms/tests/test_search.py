@@ -182,7 +182,23 @@ def test_a_guess_that_is_more_than_one_bin_off(monkeypatch):
     assert not np.array_equal(va.histogram(x, slanted, backend="cpu")[0], np.histogram(x.astype("f8"), slanted)[0])
 
 
-@pytest.mark.parametrize("bins", [1, 40, 5000])
+@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize("k", [1, 2, search.LEADING])
+@pytest.mark.parametrize("dtype", [*TYPES, "?"])
+def test_a_few_elements_of_rows_are_those_of_sorted_rows(dtype, k, largest, monkeypatch):
+    """They are those of the sorted rows, equal ones in their order; rows in order and in reverse move the most."""
+    x = data(dtype, 5 * k * search.PER_LEADING).reshape(5, -1)
+    x[1:3] = va.sort(x[1:3], backend="cpu")
+    x[2], x[3] = x[2, ::-1].copy(), x[3, 0]
+    found = va.top_k(x, k, largest=largest, backend="cpu")
+    of_columns = va.top_k(array_on(backend_for("cpu"), x.T.copy()), k, 0, largest=largest)
+    monkeypatch.setattr(search, "LEADING", 0)
+    for one, of_device, sorted_ in zip(found, of_columns, va.top_k(x, k, largest=largest, backend="cpu"), strict=True):
+        same(one, sorted_)
+        same(of_device.numpy().T, sorted_)
+
+
+@pytest.mark.parametrize("bins", [1, 40, 255, 256, 5000, 65535, 65536])
 def test_edges_far_from_equal_width_are_looked_up_outside_of_the_counts(bins):
     """Elements outside of the edges have no number of a bin, and are not counted."""
     x, edges = data("f4", count.BUCKETED), np.linspace(-1, 1, bins + 1) ** 3

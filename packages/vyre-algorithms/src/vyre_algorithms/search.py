@@ -25,7 +25,8 @@ from vyre_algorithms.arguments import (
 from vyre_algorithms.choose import FEW, Elements, choose
 from vyre_algorithms.launches import joined, launch, runs_loops, words, zeros_beside
 from vyre_algorithms.move import take, take_few
-from vyre_algorithms.order import KeyOrder, bits_of, bits_type
+from vyre_algorithms.order import KeyOrder, KeyType, bits_of, bits_type
+from vyre_algorithms.short_sorts import first_of_rows
 from vyre_algorithms.sorts import indices_in_rows, places_in_rows, sort
 from vyre_driver.errors import InvalidInput
 from vyre_driver.graph.recorded import RecordedRange
@@ -34,6 +35,9 @@ from vyre_foundation.dtype import bool_, i64
 from vyre_foundation.functions import gt, lt, min as least, not_
 
 GROUP = 64
+LEADING, PER_LEADING = 16, 32
+"""The most elements that an invocation keeps in order as it reads a row, and the elements of the row for each of them,
+at least: moving them takes no longer than sorting the row."""
 SAMPLE = (32, 256)
 """Elements for each one of the sample by which `top_k` finds candidates: at least, and at most."""
 SAMPLED = 512
@@ -130,11 +134,19 @@ def _top_of_rows(array: Array, axis: int, number: int, largest: bool, backend: B
         found, indices = map(joined, zip(*turns, strict=True))
     else:
         flat = rows.reshape(-1)
-        ordered = places_in_rows(flat, length, largest, None, backend).reshape(-1, length)
-        first = ordered.transpose(1, 0)[:number]  # ranges of a graph are cut on the first axis alone
-        places = flattened(first.transpose(1, 0))
+        places = _first_in_rows(flat, number, length, largest, backend)
         found, indices = take(flat, places, backend), indices_in_rows(places, length, backend)
     return axis_back(found.reshape(shape), axis), axis_back(indices.reshape(shape), axis)
+
+
+def _first_in_rows(array: Array, number: int, length: int, largest: bool, backend: Backend) -> Array:
+    """The indices, as u32, of the first elements of each row of `length`."""
+    if number <= min(LEADING, length // PER_LEADING) and runs_loops([array], backend):
+        dtype = type_of(array)
+        return first_of_rows(bits_of(array, dtype), KeyType.of(dtype, descending=largest), number, length, backend)
+    ordered = places_in_rows(array, length, largest, None, backend).reshape(-1, length)
+    first = ordered.transpose(1, 0)[:number]  # ranges of a graph are cut on the first axis alone
+    return flattened(first.transpose(1, 0))
 
 
 def _candidates(array: Array, number: int, largest: bool, backend: Backend) -> Array | None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import lru_cache
 
 from vyre_algorithms.arguments import Array, Backend
-from vyre_algorithms.launches import launch, runs_loops, words
+from vyre_algorithms.launches import launch, runs_loops, slots_beside, words
 from vyre_algorithms.order import KeyType
 from vyre_algorithms.radix import DIGITS
 from vyre_driver.tune.distribution import DIGIT
 from vyre_foundation import Array as Buffer, LengthOf, Program, ProgramBuilder, Value, constant, program, select, u32
+from vyre_foundation.dtype import bool_
 from vyre_foundation.functions import eq, max as greatest, min as least, sub_sat
 
 ROWS_IN_LOOPS, ROWS_BESIDE = 16, 64
@@ -71,6 +72,36 @@ def _sort_rows(key_type: KeyType, has_places: bool, most: int, group: int) -> Pr
                         exchange(k, k + distance)
             with p.range(length) as k:
                 found[begin + k] = key_type.element(own[k]) if places is None else places[k]
+    return p.build()
+
+
+def first_of_rows(keys: Array, key_type: KeyType, number: int, length: int, backend: Backend) -> Array:
+    """The indices of the first `number` keys of each row of `length`, in order."""
+    rows = keys.size // length
+    given = {"keys": keys, "length": words(length), "slots": slots_beside(keys, rows * number)}
+    return launch(_first_of_rows(key_type, number), given, rows, backend)["found"]
+
+
+@lru_cache(maxsize=256)
+def _first_of_rows(key_type: KeyType, number: int) -> Program:
+    """An invocation for each row has the first keys so far in order, and moves those that a key is before."""
+    with program("first_of_rows", 1) as p:
+        keys, length, slots = p.read("keys", key_type.bits), p.uniform("length", u32, 1)[0], p.read("slots", bool_)
+        found = p.write("found", u32, like=slots)
+        own, places = p.private("own", key_type.bits, number), p.private("places", u32, number)
+        begin = p.let(p.global_id(0) * length)
+        with p.range(length) as k:
+            key = p.let(key_type.key(keys[begin + k]))
+            with p.if_((k < number) | (key < own[number - 1])):
+                place = p.var(least(k, number - 1))
+                with p.range(number - 1):
+                    with p.if_((place == 0) | (own[place - 1] <= key)):
+                        p.break_()
+                    own[place], places[place] = own[place - 1], places[place - 1]
+                    place -= 1
+                own[place], places[place] = key, begin + k
+        with p.range(number) as k:
+            found[p.global_id(0) * number + k] = places[k]
     return p.build()
 
 
