@@ -63,6 +63,21 @@ def test_unknown_callees_name_the_known_ones() -> None:
         call("t.cube", X)
 
 
+@pytest.mark.parametrize(
+    ("callee", "fix"),
+    [
+        ("t.sqare", "write 't.square'"),
+        ("t.cube", "use an op of the dialect, as `vyre ops` lists them"),
+        ("ts.square", "write 't.square', or install the distribution that defines it"),
+        ("nobody.knows", "install the distribution that defines it"),
+    ],
+)
+def test_unknown_callees_are_corrected(callee: str, fix: str) -> None:
+    with pytest.raises(UnknownCallee) as caught:
+        call(callee, X)
+    assert caught.value.fix == fix
+
+
 def test_ids_are_taken_once_and_all_or_none_are_added() -> None:
     new = Composition("t.new", {(f32,): f32}, square)
     with pytest.raises(DuplicateOpId, match=r"op id 't\.square' is registered already"):

@@ -26,6 +26,7 @@ from vyre_foundation import (
     select,
 )
 from vyre_foundation.dialects import Composition
+from vyre_foundation.dialects.attributes import AttrSchema, AttrType, BadAttribute
 from vyre_foundation.dtype import DTYPES, DType, bf16, bool_, f16, f32, f64, i8, i32, i64, u8, u16, u32, u64
 from vyre_foundation.ir import Apply, Cast, Expr, Literal
 from vyre_foundation.ops import OPS
@@ -526,6 +527,33 @@ def test_calls_take_operands_of_their_own_types(p: ProgramBuilder, scale: object
         call("test.scale", n, n)
     with pytest.raises(dialects.UnknownCallee, match=r"no installed dialect defines 'test\.scales'"):
         call("test.scales", x)
+
+
+@pytest.fixture
+def times() -> object:
+    def expand(x: Expr, n: Expr) -> Expr:
+        return Apply(OPS["mul"], x, n)
+
+    attrs = (AttrSchema("n", AttrType(u32), 2),)
+    dialects.register([Composition("test.times", {(u32, u32): u32}, expand, "x * n", attrs=attrs)])
+    yield
+    dialects.unregister(["test.times"])
+
+
+@pytest.mark.parametrize("n", [5, np.uint8(5), u32(5), constant(u32, 5)])
+def test_an_attribute_is_a_number_however_it_is_written(p: ProgramBuilder, times: object, n: object) -> None:
+    assert repr(call("test.times", p.read("x", u32)[0], n=n).expr) == "call<u32> test.times(x[0], 5)"
+
+
+def test_an_attribute_is_no_value_of_the_program(p: ProgramBuilder, times: object) -> None:
+    x = p.read("x", u32)
+    words = (
+        r"attribute 'n' got x\[0\], which is known only when the program runs\. Fix: write a constant of u32, or select"
+    )
+    with pytest.raises(BadAttribute, match=words):
+        call("test.times", x[1], n=x[0])
+    with pytest.raises(BadAttribute, match=r"attribute 'n' got -1.*, expected u32"):
+        call("test.times", x[1], n=i32(-1))
 
 
 # ── the result ───────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -354,13 +354,13 @@ def typed(dtype: DType, x: Operand, /) -> Value:
     return found.cast(dtype)
 
 
-def call(callee: str, *operands: Operand, **attrs: AttrValue) -> Value:
+def call(callee: str, *operands: Operand, **attrs: Operand | str) -> Value:
     """Call an op of a registered dialect, such as ``"math.exp"``.
 
     Args:
         callee: The id of the op.
         *operands: At least one is a value; numbers take its type.
-        **attrs: The attributes of the op by name.
+        **attrs: The attributes of the op by name: numbers, or names of choices.
 
     Returns:
         A value of the type that the op's signature gives.
@@ -371,8 +371,17 @@ def call(callee: str, *operands: Operand, **attrs: AttrValue) -> Value:
         BadAttribute: An attribute is missing, unknown, or of another kind.
     """
     dtypes = [x.dtype if isinstance(x, Operators) else common_dtype(operands) for x in operands]  # type: ignore[attr-defined]
-    called = dialects.call(arguments.text(callee, "the id of an op"), *map(operand, operands, dtypes), **attrs)
+    constants = {name: _attribute(x) for name, x in attrs.items()}
+    called = dialects.call(arguments.text(callee, "the id of an op"), *map(operand, operands, dtypes), **constants)
     return Value(called, builder_of(*operands))
+
+
+def _attribute(x: Operand | str) -> AttrValue | Expr:
+    """An attribute as a dialect takes it: a number of Python, a name, or an expression."""
+    if isinstance(x, Operators):
+        return x.expr
+    found = arguments.number(x)
+    return x if found is None else found
 
 
 def _reflected(op: Op, x: Number, y: Operators) -> Value:

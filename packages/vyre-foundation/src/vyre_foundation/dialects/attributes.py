@@ -32,8 +32,12 @@ class AttrType:
     dtype: DType = u32
     choices: tuple[str, ...] = ()
 
-    def literal(self, value: AttrValue) -> Literal:
+    def literal(self, value: AttrValue | Expr) -> Literal:
         """`value` as the operand that it is; `ValueError` or `LiteralOutOfRange` if it is none of this type."""
+        if isinstance(value, Expr):
+            if isinstance(value, Literal) and self.admits(value):
+                return value
+            raise ValueError
         if self.choices:
             return literal(u32, self.choices.index(str(value)))
         if isinstance(value, str) or isinstance(value, bool) != (self.dtype.bits == 1):
@@ -62,14 +66,18 @@ class AttrSchema:
     type: AttrType
     default: AttrValue | None = None
 
-    def operand(self, value: AttrValue | None) -> Literal:
-        """The operand for a value, or for the default; `BadAttribute` if that cannot be."""
+    def operand(self, value: AttrValue | Expr | None) -> Literal:
+        """The operand for a value or a literal, or for the default; `BadAttribute` if that cannot be."""
         given = self.default if value is None else value
         if given is None:
             raise BadAttribute(f"attribute {self.name!r} is missing", fix=f"state {self.name}= as {self.type}")
         try:
             return self.type.literal(given)
         except (ValueError, LiteralOutOfRange):
+            if isinstance(given, Expr) and not isinstance(given, Literal):
+                message = f"attribute {self.name!r} got {given!r}, which is known only when the program runs"
+                fix = f"write a constant of {self.type}, or select between calls with different ones"
+                raise BadAttribute(message, fix=fix) from None
             message = f"attribute {self.name!r} got {given!r}, expected {self.type}"
             raise BadAttribute(message, fix="pass a value of that type") from None
 
@@ -77,7 +85,7 @@ class AttrSchema:
         return f"{self.name}: {self.type}" + ("" if self.default is None else f" = {self.default}")
 
 
-def operands_of(schemas: Sequence[AttrSchema], given: Mapping[str, AttrValue]) -> list[Literal]:
+def operands_of(schemas: Sequence[AttrSchema], given: Mapping[str, AttrValue | Expr]) -> list[Literal]:
     """The operands for attributes by name, in the order of the schemas."""
     unknown = sorted(given.keys() - {schema.name for schema in schemas})
     if unknown:

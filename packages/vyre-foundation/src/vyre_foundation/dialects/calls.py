@@ -22,7 +22,7 @@ def objection(node: Call) -> str:
     return found.validator(row.id, tuple(a.dtype for a in node.args), values_of(row.attrs, node.args))
 
 
-def call(callee: str, *args: Expr, **attrs: AttrValue) -> Call:
+def call(callee: str, *args: Expr, **attrs: AttrValue | Expr) -> Call:
     """The call of a registered op; the result type comes from its signature. `attrs` are its attributes by name."""
     row = lookup(callee)
     if attrs or all(len(args) < len(signature) for signature in row.signatures):

@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, TypeAlias
 
 from vyre_foundation.dialects.errors import DuplicateOpId, UnknownCallee
@@ -121,8 +122,19 @@ def _unknown(callee: str) -> UnknownCallee:
             reason = f"the dialect {dialect!r} of {problem.source} is left out: {problem.reason}"
             return UnknownCallee(f"{message}: {reason}", fix=problem.fix, reason=reason)
     known = ", ".join(sorted(_registry.rows)) or "none"
-    fix = "pip install vyre-math" if found is None and dialect == "math" else "install the distribution that defines it"
-    return UnknownCallee(f"{message} (known: {known})", fix=fix, reason="")
+    return UnknownCallee(f"{message} (known: {known})", fix=_correction(callee, dialect), reason="")
+
+
+def _correction(callee: str, dialect: str) -> str:
+    """What to write instead of an op that is not known."""
+    own = [op for op in _registry.rows if op.startswith(f"{dialect}.")]
+    near = get_close_matches(callee, own or _registry.rows, 1, cutoff=0.8)
+    if own:
+        return f"write {near[0]!r}" if near else "use an op of the dialect, as `vyre ops` lists them"
+    if dialect == "math":
+        return "pip install vyre-math"
+    install = "install the distribution that defines it"
+    return f"write {near[0]!r}, or {install}" if near else install
 
 
 def _discover() -> None:
