@@ -726,16 +726,31 @@ def dictionary_under_a_condition(seen: vy.InOut[vy.i32, "n"]):
 
 
 @case("""
-13: `break` of a loop that is unrolled, under a condition of the program
-            break
-            ^^^^^
-Fix: count with `for k in range(…)`, which is a loop of the program
+12: 'k' has no value behind the loop that it counts, at line LINE
+    return k
+           ^
+Fix: give another name a value before the loop, and assign to it there, as in last = vy.i32(k)
 """)
-def break_of_an_unrolled_loop(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+def element_of_a_loop_that_the_program_leaves(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.u32, "n"]:
     for k in (1, 2):
         if x[k] > 0.0:
             break
-    return 1
+    return k
+
+
+@case("""
+13: `break` of a `while` loop that is unrolled, under a condition of the program
+            break
+            ^^^^^
+Fix: state a limit on its iterations, as in `while vy.bounded(…, 1000)`, a loop of the program
+""")
+def break_of_an_unrolled_while_loop(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.u32, "n"]:
+    stride = 4
+    while stride > 0:
+        if x[stride] > 0.0:
+            break
+        stride //= 2
+    return stride
 
 
 @case("""

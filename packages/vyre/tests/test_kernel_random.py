@@ -30,6 +30,7 @@ class Writer:
     def __init__(self, seed: int) -> None:
         self.random, self.lines, self.fresh = random.Random(seed), [], 0
         self.plain = ["e"]  # names that begin as numbers without a type
+        self.is_left = False  # an unrolled loop of a device function has `break` and `continue`, or `return`
 
     def body(self) -> str:
         self.line(1, "c = a ^ b")
@@ -83,8 +84,8 @@ class Writer:
         """Write one statement; whether none may follow it."""
         choices = ["set", "set", "set", "add", "swap", "change", "flag", "plain"]
         if depth:
-            choices += ["if", "if", "both", "range", "while", "unroll", "return"]
-        if loop == "range":
+            choices += ["if", "if", "both", "range", "while", "unroll"] + ["return"] * (not self.is_left)
+        if loop:
             choices += ["break", "continue"]
         kind = self.random.choice(choices)
         target = self.random.choice("abcd")
@@ -131,10 +132,12 @@ class Writer:
             item = self.name()
             self.line(indent, f"for {item} in (2, {self.random.randrange(9)}):")
             self.line(indent + 1, f"{target} = {target} * {item}")
-            self.block(indent + 1, names, depth, "")
+            outer, self.is_left = self.is_left, self.is_left or self.random.random() < 0.5
+            self.block(indent + 1, names, depth, "unroll" if self.is_left else "")
+            self.is_left = outer
         elif kind == "return":
             self.line(indent, f"if {self.condition(names, 1)}:")
-            self.line(indent + 1, f"return {self.value(names)}")
+            self.line(indent + 1, f"return vy.u32({self.value(names)})")
         else:
             self.line(indent, f"if {self.condition(names, 1)}:")
             self.line(indent + 1, kind)

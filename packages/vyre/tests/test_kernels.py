@@ -676,6 +676,92 @@ def test_unrolled_loops_are_left() -> None:
     assert run(sums, np.uint32([1, 10])).tolist() == [8, 80]
 
 
+def test_unrolled_loops_are_left_where_the_program_decides() -> None:
+    @vy.kernel
+    def around(x: vy.Array[vy.i32, "h", "w"]) -> vy.Array[vy.i32, "h", "w"]:
+        h, w = x.shape
+        i, j = (vy.i32(at) for at in vy.index())
+        total = vy.i32(0)
+        for dy in (-1, 0, 1):
+            for dx in (-1, 0, 1):
+                if dy == 0 and dx == 0:
+                    continue
+                if i + dy < 0 or i + dy >= vy.i32(h) or j + dx < 0 or j + dx >= vy.i32(w):
+                    continue
+                total += x[i + dy, j + dx] * (3 * dy + dx)
+                if total > 20:
+                    total += 100
+                    break
+            if total > 120:
+                break
+            total += 1
+        return total
+
+    def plain(x: np.ndarray, i: int, j: int) -> int:
+        total = 0
+        for dy in (-1, 0, 1):
+            for dx in (-1, 0, 1):
+                if (dy or dx) and 0 <= i + dy < x.shape[0] and 0 <= j + dx < x.shape[1]:
+                    total += int(x[i + dy, j + dx]) * (3 * dy + dx)
+                    if total > 20:
+                        total += 100
+                        break
+            if total > 120:
+                break
+            total += 1
+        return total
+
+    x = np.random.default_rng(1).integers(-5, 9, (6, 7), np.int32)
+    assert run(around, x).tolist() == [[plain(x, i, j) for j in range(7)] for i in range(6)]
+
+
+def test_a_variable_counts_an_unrolled_loop_that_the_program_leaves() -> None:
+    @vy.kernel
+    def last(x: vy.Array[vy.i32, "n"]) -> vy.Array[vy.i32, "n"]:
+        v, k, total = x[vy.index()], vy.i32(0), vy.i32(0)
+        for _ in range(2):
+            for k in (1, 2, 3):
+                if v < k:
+                    break
+                total += 10
+            total += k
+        return total
+
+    assert run(last, np.int32([0, 1, 2, 3])).tolist() == [2, 24, 46, 66]
+
+
+def test_a_device_function_leaves_unrolled_loops() -> None:
+    @vy.func
+    def first_gap(x: vy.i32) -> vy.i32:
+        found = vy.i32(0)
+        for k in (1, 2, 4, 8):
+            if x & k != 0:
+                found += k
+                continue
+            if found > 2:
+                break
+            found -= 1
+        return found
+
+    @vy.kernel
+    def gaps(x: vy.Array[vy.i32, "n"]) -> vy.Array[vy.i32, "n"]:
+        return first_gap(x[vy.index()])
+
+    def plain(x: int) -> int:
+        found = 0
+        for k in (1, 2, 4, 8):
+            if x & k:
+                found += k
+                continue
+            if found > 2:
+                break
+            found -= 1
+        return found
+
+    x = np.arange(16, dtype=np.int32)
+    assert run(gaps, x).tolist() == [plain(v) for v in range(16)]
+
+
 def test_a_while_loop_whose_condition_python_knows_is_unrolled() -> None:
     """As the strides of a tree are."""
 

@@ -10,7 +10,8 @@ from typing import Any
 from vyre.kernels.aggregates import Structure, Variables, disassemble
 from vyre.kernels.assignments import AssignmentReader
 from vyre.kernels.frame import NONE, Names
-from vyre.kernels.source import assigned_names, has_return, stem_of
+from vyre.kernels.reader import IterationLeft
+from vyre.kernels.source import assigned_names, has_return, leaves_iteration, stem_of
 from vyre.kernels.values import LoopName, Merged, Unbound, has_type_or_number, is_runtime
 from vyre_foundation.build import Mutable, Value, constant
 from vyre_foundation.dtype import DType
@@ -31,12 +32,13 @@ class BranchReader(AssignmentReader):
             condition = self.test(node.test)
         if isinstance(condition, bool):
             chosen = node.body if condition else node.orelse
-            if not self.frame.is_kernel and has_return(chosen):  # it may return in a branch of the program
+            if self._returns(chosen) or self._leaves(chosen):  # it may do so in a branch of the program
                 return self.block([*chosen, *rest], is_tail=is_tail), True
             return self.block(chosen, is_tail=is_tail and not rest), False
-        takes_rest = is_rest or (not self.frame.is_kernel and has_return([node]))
+        returns, leaves = is_rest or self._returns([node]), self._leaves([node])
+        takes_rest = returns or leaves
         then, orelse = list(node.body), list(node.orelse)
-        if takes_rest:  # a device function that returns early does the rest in the other branch
+        if takes_rest:  # what returns or leaves an iteration early does the rest in the other branch
             then, orelse, rest = [*then, *rest], [*orelse, *rest], ()
         is_tail = is_tail and not rest
         line = self.builder.line
@@ -44,21 +46,41 @@ class BranchReader(AssignmentReader):
         outer = self.frame.names
         self.frame.names = then_names = dict(outer)
         with self.builder.if_(condition):
-            then_ends = self.block(then, is_tail=is_tail)
+            then_ends = self._arm(then, leaves, is_tail=is_tail)
         else_names, else_ends = dict(outer), False
         if orelse:
             self.frame.names = else_names
             self.builder.line = line
             with self.builder.else_():
-                else_ends = self.block(orelse, is_tail=is_tail)
+                else_ends = self._arm(orelse, leaves, is_tail=is_tail)
         self.frame.names = outer
         self.depth -= 1
         live = [n for n, ends in ((then_names, then_ends), (else_names, else_ends)) if not ends]
-        if takes_rest:
+        if returns:
             live = [then_names, else_names]
             names = {**names, "return": node}
+        if leaves and self.frame.loops[-1].left:
+            names = {**names, self.frame.loops[-1].left: node}
         self._merge(node, block, outer, live, names)
         return then_ends and else_ends, takes_rest
+
+    def _returns(self, statements: Sequence[ast.stmt]) -> bool:
+        """Whether a device function may return in statements."""
+        return not self.frame.is_kernel and has_return(statements)
+
+    def _leaves(self, statements: Sequence[ast.stmt]) -> bool:
+        """Whether statements may leave an iteration of the unrolled loop around them."""
+        loops = self.frame.loops
+        return bool(loops) and loops[-1].is_unrolled and leaves_iteration(statements)
+
+    def _arm(self, statements: Sequence[ast.stmt], leaves: bool, *, is_tail: bool) -> bool:
+        """Read an arm of a branch: whether no statement behind it is reached, in later iterations neither."""
+        try:
+            return self.block(statements, is_tail=is_tail)
+        except IterationLeft:
+            if not leaves:
+                raise
+            return False
 
     def _enter(self, statements: Sequence[ast.stmt]) -> int:
         """Begin a branch or a loop of the program: names that it gives values to become variables before it."""

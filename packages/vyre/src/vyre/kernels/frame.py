@@ -28,6 +28,8 @@ class OpenLoop:
     """How many branches and loops of the program are open around its body."""
     carried: dict[str, LoopName] = field(default_factory=dict)
     """`Frame.carried` outside of it."""
+    left: str = ""
+    """Of an unrolled loop: the name of whether a `break` has left it, if one may under a condition of the program."""
 
 
 @dataclass(slots=True)

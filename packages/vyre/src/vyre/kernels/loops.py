@@ -13,7 +13,7 @@ from vyre.kernels.frame import NONE, Names, OpenLoop
 from vyre.kernels.reader import IterationLeft
 from vyre.kernels.source import assigned_names, has_return, is_unnamed, leaves_iteration, stem_of
 from vyre.kernels.values import LoopName, Merged, NumberChoice, Unbound, is_runtime, typed_text
-from vyre_foundation.build import Mutable, Value, select
+from vyre_foundation.build import Mutable, Value, constant, select
 from vyre_foundation.build.arguments import number
 from vyre_foundation.dtype import bool_
 
@@ -131,10 +131,10 @@ class LoopReader(BranchReader):
             found = after.get(name)
             typed = typed_text(0, found.dtype) if isinstance(found, Value) else "vy.u32(0)"
             fix = f"give {name!r} a value before the loop, with a type, as in {name} = {typed}"
+            unbound = Unbound(message, fix)
             if isinstance(node, ast.For) and where is node.target:
-                message = f"{name!r} has no value behind the loop that it counts, at line {line}"
-                fix = f"give another name a value before the loop, and assign to it there, as in last = {name}"
-            outer[name] = Unbound(message, fix)
+                unbound = _unbound_counter(name, line, name)
+            outer[name] = unbound
         result = after.get("return", NONE)
         if self.frame.flags and result is not NONE and not isinstance(outer.get("return"), (Mutable, Variables)):
             outer["return"] = Merged(block, "return", (result,), node)
@@ -180,19 +180,43 @@ class LoopReader(BranchReader):
 
     def _unroll(self, node: ast.For, elements: Iterable[Any]) -> bool:
         """A loop over what is known while the kernel is compiled: its body is read for each element."""
-        self.frame.loops.append(OpenLoop(True, self.depth))
+        left, goes_on = f"{len(self.frame.loops)} left", constant(bool_, False)  # no name of Python has a space
+        self.frame.loops.append(OpenLoop(True, self.depth, left=left))
+        self.frame.names[left] = goes_on
         ends = False
         for x in elements:
             self.unrolled(node.iter)
             if isinstance(x, (StructValue, Vector)) and (line := self._changed_at(ast.unparse(node.target))):
                 fix = "assign to a part of what has a name of its own, outside of the loop"
                 self.refuse(node.target, f"line {line} changes a part of a copy of the element", fix)
-            self.assign(node.target, x)
-            ends, is_left = self._iteration(node.body)
-            if is_left:
-                break
+            if self.frame.names[left] is goes_on:
+                self.assign(node.target, x)
+                ends, is_left = self._iteration(node.body)
+                if is_left:
+                    break
+            else:
+                self._iteration_unless_left(left, node, x)
+        if self.frame.names.pop(left) is not goes_on:
+            self._unbind_target(node, x)
         self.frame.loops.pop()
         return ends
+
+    def _iteration_unless_left(self, left: str, node: ast.For, x: object) -> None:
+        """Read an iteration of an unrolled loop behind a `break` under a condition of the program: a branch."""
+        for name in assigned_names([node.target]):
+            if not isinstance(self.frame.names.get(name), (Mutable, Variables)):
+                self.frame.names.pop(name, None)
+        goes_on = KnownValue(~self.value(self.read(self.frame.names[left], node), bool_, node))
+        body = [ast.copy_location(ast.Assign([node.target], KnownValue(x)), node), *node.body]
+        self._if(ast.copy_location(ast.If(goes_on, body, []), node), (), is_tail=False)
+
+    def _unbind_target(self, node: ast.For, last: object) -> None:
+        """What the names that an unrolled loop counts stand for behind it, if the program decides where it ends."""
+        plain, line = number(last), self.frame.source.line_of(node.target)
+        for name in assigned_names([node.target]):
+            if not isinstance(self.frame.names.get(name), (Mutable, Variables)):
+                value = name if plain is None else f"{typed_text(plain).partition('(')[0]}({name})"
+                self.frame.names[name] = _unbound_counter(name, line, value)
 
     def _iteration(self, body: Sequence[ast.stmt]) -> tuple[bool, bool]:
         """Read an iteration of an unrolled loop: whether the function ends in it, and whether the loop does."""
@@ -274,6 +298,12 @@ class KnownValue(ast.expr):
     def __init__(self, x: object) -> None:
         super().__init__()
         self.x = x
+
+
+def _unbound_counter(name: str, line: int, value: str) -> Unbound:
+    """What the counter of a loop stands for behind it, where the program decides which iteration is the last."""
+    message = f"{name!r} has no value behind the loop that it counts, at line {line}"
+    return Unbound(message, f"give another name a value before the loop, and assign to it there, as in last = {value}")
 
 
 def _iterations_downwards(start: Value, stop: Value | None, step: int) -> Value:

@@ -16,6 +16,8 @@ from vyre.kernels.matching import other_pattern
 from vyre.kernels.reader import IterationLeft, kind_of
 from vyre.kernels.source import has_return
 from vyre.kernels.values import ElementPart, KernelArray, is_runtime
+from vyre_foundation.build import constant
+from vyre_foundation.dtype import bool_
 
 
 class KernelReader(LoopReader, CallReader):
@@ -146,9 +148,11 @@ class KernelReader(LoopReader, CallReader):
         if not loop.is_unrolled:
             self.builder.break_() if word == "break" else self.builder.continue_()
             return
-        if self.depth != loop.depth:
-            fix = "count with `for k in range(…)`, which is a loop of the program"
-            self.refuse(node, f"`{word}` of a loop that is unrolled, under a condition of the program", fix)
+        if word == "break" and self.depth != loop.depth:
+            if not loop.left:
+                fix = "state a limit on its iterations, as in `while vy.bounded(…, 1000)`, a loop of the program"
+                self.refuse(node, "`break` of a `while` loop that is unrolled, under a condition of the program", fix)
+            self.bind(loop.left, constant(bool_, True), node)
         raise IterationLeft(word)
 
     def _Match(self, node: ast.Match, *, is_tail: bool) -> NoReturn:
