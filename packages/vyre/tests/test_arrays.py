@@ -293,6 +293,76 @@ def test_results_go_to_targets(backend: vy.VyreBackend) -> None:
         halves(x, out=vy.zeros(9, vy.f32, backend=backend))
 
 
+@vy.kernel
+def neighbours(x: vy.Array[vy.f32, "n"], out: vy.Out[vy.f32, "n"], back: vy.Out[vy.f32, "n"]) -> None:
+    i = vy.index()
+    out[i] = x[i + 1]
+    back[i] = x[i - 1]
+
+
+@vy.kernel
+def positive(x: vy.Array[vy.f32, "n"], out: vy.Out[vy.f32, "n"]) -> None:
+    i = vy.index()
+    assert x[i] > 0.0, "a number is not positive"
+    out[i] = x[i]
+
+
+@pytest.fixture
+def used(backend: vy.VyreBackend, monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
+    """The resources of each dispatch over resident memory."""
+    found: list[tuple[object, ...]] = []
+    right = backend.dispatch_resident
+
+    def dispatch(program: vy.Program, resources: list, config: vy.DispatchConfig) -> None:
+        found.append(tuple(resources))
+        right(program, resources, config)
+
+    monkeypatch.setattr(backend, "dispatch_resident", dispatch)
+    return found
+
+
+def test_a_target_is_the_memory_of_the_launch(backend: vy.VyreBackend, used: list) -> None:
+    """Two arrays that take turns are all that an animation needs."""
+    front, back = (vy.array(np.arange(10, dtype=np.float32), backend=backend) for _ in range(2))
+    for _ in range(4):
+        assert halves(front, out=back) is back
+        front, back = back, front
+    assert len(used) == 4
+    assert all(back.resource in resources and front.resource in resources for resources in used)
+    assert front.numpy().tolist() == [n / 16 for n in range(10)]
+
+
+def test_a_target_that_something_else_uses_receives_a_copy(backend: vy.VyreBackend) -> None:
+    host = np.arange(1, 9, dtype=np.float32)
+    ahead, behind = [*range(2, 9), 0], [0, *range(1, 8)]
+
+    x, other = vy.array(host, backend=backend), vy.zeros(8, vy.f32, backend=backend)
+    assert neighbours(x, out=x, back=other)[0] is x
+    assert (x.numpy().tolist(), other.numpy().tolist()) == (ahead, behind)
+    x = vy.array(host, backend=backend)
+    neighbours(x, out=other, back=other)
+    assert other.numpy().tolist() == behind
+    half = vy.zeros(16, vy.f32, backend=backend)[8:]
+    neighbours(x, out=half, back=other)
+    assert half.numpy().tolist() == ahead
+    shared = host.copy()  # two arrays over it have a resource each
+    neighbours(vy.asarray(shared, backend=backend), out=vy.asarray(shared, backend=backend), back=other)
+    assert other.numpy().tolist() == behind
+    exported = vy.array(host, backend=backend)
+    again = vy.asarray(np.from_dlpack(exported), backend=backend)
+    neighbours(again, out=exported, back=other)
+    assert (exported.numpy().tolist(), other.numpy().tolist()) == (ahead, behind)
+
+
+def test_a_trap_leaves_a_target_as_it_was(backend: vy.VyreBackend) -> None:
+    target = vy.array(np.full(4, 7, np.float32), backend=backend)
+    with pytest.raises(vy.Trapped, match="a number is not positive"):
+        positive(vy.array(np.float32([1, 2, -1, 3]), backend=backend), out=target)
+    assert target.numpy().tolist() == [7] * 4
+    with pytest.raises(InvalidInput, match=r"'out': got .* expected an array of float32"):
+        positive(vy.array(np.float32([1, 2, -1]), backend=backend), out=target)
+
+
 def test_an_array_that_is_changed_is_copied(backend: vy.VyreBackend) -> None:
     data, zeros = vy.array(np.uint8([1, 1, 7]), backend=backend), vy.zeros(256, vy.u32, backend=backend)
     counts = count(data, zeros)

@@ -134,6 +134,11 @@ class DeviceArray(WithoutOperators, ResidentArray):
             return None
         return resource if self._is_contiguous or self.is_contiguous else None
 
+    @property
+    def own_resource(self) -> Resource | None:
+        """`resource`, if only arrays of this class refer to the memory; None otherwise."""
+        return None if self._memory.is_shared else self.resource
+
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError("an array without axes has no length. Fix: use `.size`")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TypeGuard
 
 import numpy as np
 
@@ -18,6 +20,7 @@ from vyre_driver.plan.indirect import find_indirect_dispatch
 from vyre_driver.plan.launch import plan_launch
 from vyre_foundation.ir.buffer import Buffer, PerLaunch
 from vyre_foundation.ir.program import Program
+from vyre_foundation.ir.stmt import Trap
 
 
 def backend_of(arrays: Iterable[object]) -> VyreBackend | None:
@@ -34,6 +37,7 @@ def dispatch_device_arrays(
     arrays: Mapping[str, object],
     config: DispatchConfig = DEFAULT_CONFIG,
     made: Collection[str] = (),
+    into: Mapping[str, object] = MappingProxyType({}),
 ) -> dict[str, DeviceArray]:
     """Run a program over arrays by buffer name, some of them in the memory of a backend.
 
@@ -44,6 +48,8 @@ def dispatch_device_arrays(
             uploaded. An array that the program changes is copied on the device, and the copy is the output.
         config: The options of the dispatch.
         made: The names of arrays that were made for this dispatch and need not be copied.
+        into: Arrays for outputs, of the type and length of these. An output is the array itself if that is a
+            `DeviceArray` whose memory nothing else uses, and the program cannot trap; otherwise it is a new one.
 
     Returns:
         The outputs by name, in the memory of `backend`.
@@ -71,6 +77,8 @@ def dispatch_device_arrays(
         if array is not None:
             assert isinstance(array, DeviceArray)
             output = array.copy() if array is arrays[name] and name not in made else array
+        elif into and _is_free(target := into.get(name), backend, program, held.values()):
+            output = target
         else:
             shape = tuple(getattr(arrays.get(model), "shape", ()))
             fits = len(shape) > 1 and math.prod(shape) == length
@@ -79,6 +87,16 @@ def dispatch_device_arrays(
     resources = [held[name].resource for name in signature.visible]
     backend.dispatch_resident(program, [found for found in resources if found is not None], config)
     return outputs
+
+
+def _is_free(
+    target: object, backend: VyreBackend, program: Program, used: Iterable[DeviceArray | ArrayMemory]
+) -> TypeGuard[DeviceArray]:
+    """Whether a dispatch may write an output to `target` at once. One that traps leaves the target as it was."""
+    if not isinstance(target, DeviceArray) or target.backend is not backend or program.of(Trap):
+        return False
+    resource = target.own_resource
+    return resource is not None and all(other.resource is not resource for other in used)
 
 
 def _on_device(backend: VyreBackend, buffer: Buffer, given: object) -> tuple[DeviceArray | ArrayMemory, int]:

@@ -61,7 +61,7 @@ def asarray(backend: VyreBackend, given: object, dtype: DTypeLike | None = None)
         except (InvalidInput, UnsupportedFeature):  # not memory that this device uses where it is
             resource = None
         if resource is not None:
-            return DeviceArray(backend, ArrayMemory(resource), dtype_of(host.dtype), host.shape)
+            return DeviceArray(backend, ArrayMemory(resource, is_shared=True), dtype_of(host.dtype), host.shape)
     return array(backend, host)
 
 

@@ -52,15 +52,18 @@ class Holder(NamedTuple):
 class ArrayMemory:
     """The memory of an array and its views. `resource` is its handle.
 
-    `holders` are the arrays that memory was made for, by its identity.
+    `is_shared` says whether something else may refer to it: an array of the host, or of another library. `holders` are
+    the arrays that memory was made for, by its identity.
     """
 
-    __slots__ = ("_give_back", "resource")
+    __slots__ = ("_give_back", "is_shared", "resource")
 
     holders: ClassVar[dict[int, Holder]] = {}
 
-    def __init__(self, resource: Resource, give_back: Callable[[Resource], None] | None = None) -> None:
-        self.resource, self._give_back = resource, give_back
+    def __init__(
+        self, resource: Resource, give_back: Callable[[Resource], None] | None = None, *, is_shared: bool = False
+    ) -> None:
+        self.resource, self._give_back, self.is_shared = resource, give_back, is_shared
 
     def __del__(self) -> None:
         self.holders.pop(id(self), None)
@@ -70,7 +73,7 @@ class ArrayMemory:
     def export(self, backend: VyreBackend) -> Any:
         """The memory as an array of bytes, which keeps it alive. No result gets it again: others may look at it."""
         exported = backend.export_resident(self.resource)
-        self._give_back = None
+        self._give_back, self.is_shared = None, True
         return exported
 
     def close(self) -> None:

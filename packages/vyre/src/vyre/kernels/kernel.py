@@ -189,12 +189,15 @@ class KernelLauncher(HostCallable):
         inputs, known = self._launch_over(given)
         if not _ELSEWHERE.isdisjoint(map(type, (*given, *targets.values()))):
             return self._elsewhere(known, inputs, targets)
-        for name, shape in known.results:
-            if name in targets:
-                _require_target(name, targets[name], self._program.buffer(name).dtype.numpy, shape)
+        self._require_targets(known, targets)
         if targets and self._dispatch_into(known, inputs, targets):
             return self._results(known, targets, targets)
         return self._results(known, self._dispatch(self._program, inputs, known.config), targets)
+
+    def _require_targets(self, launch: PreparedCall, targets: Mapping[str, Any]) -> None:
+        for name, shape in launch.results:
+            if name in targets:
+                _require_target(name, targets[name], self._program.buffer(name).dtype.numpy, shape)
 
     def _dispatch_into(self, launch: PreparedCall, inputs: Mapping[str, Any], targets: Mapping[str, Any]) -> bool:
         """Dispatch into arrays of the caller; whether there is one in order for each result. If not, nothing has run.
@@ -231,7 +234,8 @@ class KernelLauncher(HostCallable):
         made = [name for name, _, _ in launch.shaped.zeros]
         for name, shape, dtype in launch.shaped.zeros:
             inputs[name] = zeros(backend, shape, dtype)
-        outputs = dispatch_device_arrays(backend, self._program, inputs, launch.config, made)
+        self._require_targets(launch, targets)
+        outputs = dispatch_device_arrays(backend, self._program, inputs, launch.config, made, targets)
         return self._results(launch, outputs, targets)
 
     def _add(self, launch: PreparedCall, inputs: dict[str, Any]) -> None:
@@ -245,7 +249,6 @@ class KernelLauncher(HostCallable):
         for name, shape in launch.results:
             output, target = outputs[name].reshape(shape), targets.get(name)
             if target is not None and target is not outputs[name]:
-                _require_target(name, target, numpy_dtype(output), shape)
                 target[...] = (
                     output.numpy() if isinstance(output, DeviceArray) != isinstance(target, DeviceArray) else output
                 )
