@@ -6,7 +6,9 @@ from random import Random
 
 import pytest
 
-from vyre_foundation import TextError, parse, print_program
+from vyre_foundation import TextError, dialects, parse, print_program
+from vyre_foundation.dialects import Composition
+from vyre_foundation.dtype import f32
 from vyre_foundation.testing.structural import structural_program
 
 HEAD = "program p workgroup(1) {\n  read a: u32[] @0;\n"
@@ -106,6 +108,32 @@ def test_errors(text: str, column: int | None, message: str | None) -> None:
     assert caret.index("^") - len("  3 | ") == error.column - 1
     assert fix.startswith("Fix: ")
     assert len(fix) > 10
+
+
+@pytest.mark.parametrize(
+    ("text", "fix"),
+    [
+        ("let x = a[0] > 1 && a[1] > 2;", "write one `&`, which combines conditions too"),
+        ("let x = a[0] > 1 || a[1] > 2;", "write one `|`, which combines conditions too"),
+        ("let x = !(a[0] > 1) ? 1 : 2;", "write select(condition, x, y)"),
+        ("let x = not a[0];", "write `!` before a condition, `~` before an integer"),
+        ("var t = 0; t += a[0];", "write it in full, as in t = t + …"),
+        ("a[0] <<= 2;", "write it in full, as in a[…] = a[…] << …"),
+        ("while true { }", "count with `for`, which `break` leaves: every loop ends"),
+        ("if true { } elif true { }", "write `else if`"),
+        ("let x = curl(1.0);", "write `call<f32> t.curl(…)`, or another type between the angles"),
+        ("let value = 1; let x = valeu;", "write `value`, if that is meant"),
+        ("let x = frob;", "declare it with `let` or `var` before this line"),
+    ],
+)
+def test_what_other_languages_write_is_corrected(text: str, fix: str) -> None:
+    dialects.register([Composition("t.curl", {(f32,): f32}, lambda x: x)])
+    try:
+        with pytest.raises(TextError) as caught:
+            parse(f"{HEAD}  {text}\n}}")
+    finally:
+        dialects.unregister(["t.curl"])
+    assert caught.value.fix == fix
 
 
 def test_an_error_as_it_is_shown() -> None:

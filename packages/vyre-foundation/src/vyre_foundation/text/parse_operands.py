@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from functools import partial
 from typing import NoReturn
 
+from vyre_foundation.dialects.registry import registered_ops
 from vyre_foundation.dtype import DType, bool_, u32
 from vyre_foundation.errors import LiteralOutOfRange
 from vyre_foundation.ir.buffer import Buffer
@@ -58,7 +59,9 @@ class OperandParser:
             return self._word(token, token.text)
         if token.kind is TokenKind.NAME:
             return self._named(token)
-        cursor.refuse(f"got {token}, expected an expression", "write a value here")
+        is_doubled = token.text in ("&", "|") and token.kind is TokenKind.SIGN
+        fix = f"write one `{token.text}`, which combines conditions too" if is_doubled else "write a value here"
+        cursor.refuse(f"got {token}, expected an expression", fix)
 
     def _word(self, token: Token, word: str) -> Operand | Opened:
         """Names of ops and the like mean something only before their bracket, so that locals may have them too."""
@@ -155,15 +158,23 @@ class OperandParser:
         if name in _ID_KINDS:
             fix = f"write {name}.x" if _ID_KINDS[name].has_axis else f"write {name}()"
             self.cursor.refuse(f"{token} alone is no value", fix, token)
+        if name == "not":
+            self.cursor.refuse(
+                f"no local is called {token}", "write `!` before a condition, `~` before an integer", token
+            )
         if self.cursor.is_at("("):
             near = get_close_matches(name, ["len", "select", *OPS], 1)
             fix = "write an op of the table, or call<type> before an op of a dialect"
-            if near:
+            if own := [row.id for row in registered_ops() if row.id.partition(".")[2] == name]:
+                fix = f"write `call<f32> {own[0]}(…)`, or another type between the angles"
+            elif near:
                 fix = f"write `{near[0]}`, if that is meant"
             self.cursor.refuse(f"no op is called {token}", fix, token)
         if name in self.buffers:
             self.cursor.refuse(f"{token} is a buffer, expected a value", f"write an element: {called}[index]", token)
-        self.cursor.refuse(f"no local is called {token}", f"declare it, or state its type: {called}:u32", token)
+        near = get_close_matches(called, self.locals, 1)
+        fix = f"write `{near[0]}`, if that is meant" if near else "declare it with `let` or `var` before this line"
+        self.cursor.refuse(f"no local is called {token}", fix, token)
 
     def buffer(self) -> Buffer:
         """The buffer whose name is here."""

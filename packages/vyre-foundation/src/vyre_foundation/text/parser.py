@@ -31,6 +31,7 @@ from vyre_foundation.ir.stmt import (
     Trap,
     Var,
 )
+from vyre_foundation.ops.signs import COMPARE, INFIX
 from vyre_foundation.text.cursor import Cursor
 from vyre_foundation.text.errors import TextError
 from vyre_foundation.text.parse_declarations import declaration, is_declaration, shape, subgroup_size
@@ -38,6 +39,13 @@ from vyre_foundation.text.parse_expressions import ExpressionParser
 from vyre_foundation.text.syntax import BUFFER_WORDS, RESERVED, STATEMENT_WORDS
 from vyre_foundation.text.tokens import TokenKind, shortened
 
+_COMPUTING = frozenset(sign for sign, tightness in INFIX.values() if tightness != COMPARE)
+"""Signs that other languages write before the `=` of an assignment."""
+_ELSEWHERE = {
+    "while": "count with `for`, which `break` leaves: every loop ends",
+    "elif": "write `else if`",
+}
+"""What to write instead of statements of other languages."""
 _PLAIN: dict[str, Callable[[], Stmt]] = {"break": Break, "continue": Continue, "return": Return}
 
 
@@ -190,16 +198,26 @@ class StatementParser:
                 return IndirectDispatch(buffer, offset)
         if cursor.following == "[":
             buffer, index, checked = expressions.element()
-            cursor.expect("=")
+            self.equals(f"{shortened(buffer.name)}[…]")
             return Store(buffer, index, expressions.expression(buffer.dtype), checked)
         if word in BUFFER_WORDS:
             cursor.refuse("got a declaration behind a statement", "declare all buffers before the first statement")
         if word in RESERVED or (word and cursor.following in ("(", "")):
             fix = f"write `name = value`, or begin with one of {' '.join(sorted(STATEMENT_WORDS - {'else'}))}"
+            fix = _ELSEWHERE.get(word, fix)
             cursor.refuse(f"no statement begins with {cursor.token}", fix)
         name = cursor.name("a local or buffer")
-        cursor.expect("=")
+        self.equals(shortened(name))
         return Assign(name, expressions.expression(expressions.locals.get(name)))
+
+    def equals(self, target: str) -> None:
+        """Go past the sign between `target` and its value."""
+        sign = self.cursor.token
+        if sign.text in _COMPUTING and sign.kind is TokenKind.SIGN:
+            self.cursor.refuse(
+                f"got {sign}, expected `=`", f"write it in full, as in {target} = {target} {sign.text} …"
+            )
+        self.cursor.expect("=")
 
     def let(self) -> Stmt:
         """``let x = expression``, or the result of an atomic or a collective."""

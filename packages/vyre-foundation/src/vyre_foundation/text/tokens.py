@@ -79,6 +79,8 @@ def tokenize(text: str) -> Iterator[Token]:
         kind = _KINDS.get(group)
         if kind is None:
             fix = "delete it; names that are no words stand between backticks" if word.isprintable() else "delete it"
+            if word == "?":
+                fix = "write select(condition, x, y)"
             raise text_error(text, at, _unreadable(word), fix)
         if kind is TokenKind.NAME or kind is TokenKind.STRING:
             word = _unescape(text, at, word)
