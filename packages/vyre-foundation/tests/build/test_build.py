@@ -15,6 +15,7 @@ from vyre_foundation import (
     LiteralOutOfRange,
     Per,
     PerLaunch,
+    Program,
     ProgramBuilder,
     TypeMismatch,
     Value,
@@ -557,6 +558,22 @@ def test_an_attribute_is_no_value_of_the_program(p: ProgramBuilder, times: objec
 
 
 # ── the result ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("name", ["t", "total", "sum", "t0"])
+def test_a_name_of_a_local_stays_whatever_it_is(name: str) -> None:
+    def recorded(name: str) -> Program:
+        with program("p") as p:
+            a = p.read("a", u32)
+            out = p.write("out", u32, like=a)
+            i = p.global_id(0)
+            twice = p.let(a[i] * 2, name=name)
+            out[i] = twice + 1
+        return p.build()
+
+    found = recorded(name)
+    assert f"let {name}0 = a[global_id.x] * 2;" in str(found)
+    assert found.fingerprint() == recorded("x").fingerprint()
 
 
 def test_building_validates() -> None:

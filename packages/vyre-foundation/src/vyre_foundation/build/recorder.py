@@ -78,7 +78,7 @@ class ProgramBuilder(DeclarationRecorder, PositionRecorder):
                 declared_lines.append(self.line or self._line)
             recorded = self._shapes.resolve(recorded, table)
         body, lines = drop_unused_results(recorded), tuple(self._lines[0])
-        inlined = adjacent_lets(body)
+        inlined = adjacent_lets(body, self._temporaries)
         if inlined:
             pairs = zip(statements(body), lines, strict=True)
             body, lines = inline(body, inlined), tuple([line for stmt, line in pairs if id(stmt) not in inlined])

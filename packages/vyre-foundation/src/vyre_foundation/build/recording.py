@@ -43,6 +43,7 @@ class RecordingState:
         self._variables: list[tuple[Mutable, Line]] = []
         self._unopened: list[Block[object]] = []
         self._names: set[str] = set()
+        self._temporaries: set[str] = set()
         self._fresh_counts: dict[str, int] = {}
         self._ended: str | None = None
         """What has ended the recording."""
@@ -67,6 +68,7 @@ class RecordingState:
 
     def _bind(self, expr: Expr) -> Value:
         name = self._fresh("t")
+        self._temporaries.add(name)
         self._emit(Let(name, expr))
         return Value(Local(name, expr.dtype), self)
 

@@ -20,13 +20,13 @@ from vyre_foundation.ir.stmt import Barrier, IndirectDispatch, Let, Scope, Subgr
 class StatementRecorder(RecordingState):
     """Records statements."""
 
-    def let(self, value: Operand, dtype: DTypeLike | None = None, name: str = "t") -> Value:
+    def let(self, value: Operand, dtype: DTypeLike | None = None, name: str | None = None) -> Value:
         """Compute a value here, once.
 
         Args:
             value: A value, or a number.
             dtype: Its type, needed for a number.
-            name: The beginning of the local's name.
+            name: The beginning of the local's name. Without one, there is no local if the only use follows at once.
 
         Returns:
             The value, which does not change when a variable or buffer that it was read from does.
@@ -35,7 +35,9 @@ class StatementRecorder(RecordingState):
             BuildError: The operand is neither a value nor a number with a type.
             TypeMismatch: The value has another type.
         """
-        fresh, expr = self._local(value, dtype, name)
+        fresh, expr = self._local(value, dtype, "t" if name is None else name)
+        if name is None:
+            self._temporaries.add(fresh)
         self._emit(Let(fresh, expr))
         return Value(Local(fresh, expr.dtype), self)
 

@@ -26,11 +26,15 @@ def drop_unused_results(body: Body) -> Body:
     return rewrite_body(body, drop)
 
 
-def adjacent_lets(body: Body) -> Set[int]:
-    """The identities of the temporaries whose only use follows at once: nothing happens between the two."""
-    if not any(isinstance(stmt, Let) and _is_temporary(stmt.name) for stmt in statements(body)):
+def adjacent_lets(body: Body, temporaries: Set[str]) -> Set[int]:
+    """The identities of the temporaries whose only use follows at once: nothing happens between the two.
+
+    A local is one of the `temporaries` if its maker has not named it.
+    """
+    if not temporaries:
         return frozenset()
-    return _adjacent_lets(body, _only_users(body))
+    users = _only_users(body)
+    return _adjacent_lets(body, {name: user for name, user in users.items() if name in temporaries})
 
 
 def inline(body: Body, lets: Set[int]) -> Body:
@@ -50,10 +54,6 @@ def inline(body: Body, lets: Set[int]) -> Body:
         return with_expressions(stmt, with_values)
 
     return rewrite_body(body, inlined)
-
-
-def _is_temporary(name: str) -> bool:
-    return name.startswith("t")
 
 
 def _only_users(body: Body) -> dict[str, int]:
@@ -82,7 +82,7 @@ def _adjacent_lets(body: Body, users: dict[str, int]) -> set[int]:
     for stmt in reversed(body):
         for nested in bodies(stmt):
             found |= _adjacent_lets(nested, users)
-        if isinstance(stmt, Let) and _is_temporary(stmt.name) and users.get(stmt.name) in behind:
+        if isinstance(stmt, Let) and users.get(stmt.name) in behind:
             found.add(id(stmt))
             behind.add(id(stmt))
         else:
