@@ -2,12 +2,14 @@
 
 import copy
 import gc
+import importlib
 import math
 import pickle
 import re
 import sys
 import weakref
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
 
@@ -551,6 +553,8 @@ def test_the_remedy_of_an_arrow_type_gives_numbers() -> None:
         (pa.array(texts),                                   [0, 1, 0]),
         (pa.array(texts, pa.large_string()),                [0, 1, 0]),
         (pa.array([b"b", b"a", b"b"]),                      [0, 1, 0]),
+        (pa.array([b"\xff", b"a", b"\xff"]),                [0, 1, 0]),
+        (pa.array(texts, pa.string_view()),                 [0, 1, 0]),
         (pa.chunked_array([texts[:1], texts[1:]]),          [0, 1, 0]),
         (pa.array(texts).dictionary_encode(),               [0, 1, 0]),
         (pa.chunked_array([pa.array(texts).dictionary_encode()]), [0, 1, 0]),
@@ -559,6 +563,10 @@ def test_the_remedy_of_an_arrow_type_gives_numbers() -> None:
         (pa.array([[1, 2], [], [3]]),                       [1, 2, 3]),
         (pa.array([[1], [2]], pa.list_(pa.int32(), 1)),     [1, 2]),
         (pa.array([1, 2], pa.decimal128(5)),                [1, 2]),
+        (pa.array([Decimal("0.1"), Decimal("-2.05")], pa.decimal128(38, 2)), [10, -205]),
+        (pa.chunked_array([pa.array([1, 2], pa.decimal256(40, 1))]), [10, 20]),
+        (pa.array([1, 2], pa.decimal256(50, 20)),           [1, 2]),
+        (pa.RunEndEncodedArray.from_arrays([2, 3], [1, 2]), [1, 1, 2]),
         (pa.array([1, 2], pa.time32("s")),                  [1, 2]),
         (pa.array([1, 2], pa.time64("ns")),                 [1, 2]),
         (pa.array([1, 2], pa.date32()),                     [1, 2]),
@@ -569,6 +577,8 @@ def test_the_remedy_of_an_arrow_type_gives_numbers() -> None:
     for given, numbers in cases:
         with pytest.raises(vy.VyreError) as caught:
             vy.array(given)
+        for module in re.findall(r"^import ([\w.]+)", caught.value.fix):
+            importlib.import_module(module)
         remedy = re.split(": |, as in ", caught.value.fix)[-1]
         names = {"value": given, "time": given, "pyarrow": pa, "numpy": np}
         assert vy.array(eval(remedy, names)).tolist() == numbers, remedy

@@ -73,12 +73,19 @@ def _fix_of(found: Any, types: Any, is_whole: bool) -> str:
     if types.is_dictionary(found):
         return f"pass the codes of its values: {whole}.indices"
     if types.is_decimal(found):
-        return f"convert it: {whole}.cast('float64')"
+        if hasattr(types, "is_decimal64") and 0 <= found.scale <= 18:
+            counts = f"{whole}.cast(pyarrow.decimal64(18, {found.scale})).view('int64')"
+            return f"pass its counts of 1e-{found.scale}, which are exact: {counts}"
+        return f"round it: {whole}.cast('float64')"
     if types.is_time(found):
         return f"pass its counts of units: {whole}.view('int{found.bit_width}')"
     if types.is_list(found) or types.is_large_list(found) or types.is_fixed_size_list(found):
         return f"pass the elements of its lists, one after the other: {whole}.flatten()"
-    texts = (types.is_string, types.is_large_string, types.is_string_view, types.is_binary, types.is_large_binary)
-    if any(is_text(found) for is_text in texts):
+    if types.is_run_end_encoded(found):
+        return f"import pyarrow.compute, and pass each element: pyarrow.compute.run_end_decode({whole})"
+    if types.is_string_view(found):
         return f"pass a number for each text: {whole}.cast('string').dictionary_encode().indices"
+    texts = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
+    if any(is_text(found) for is_text in texts):
+        return f"pass a number for each text: {whole}.dictionary_encode().indices"
     return "convert it to numbers first"
