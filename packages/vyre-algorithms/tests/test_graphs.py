@@ -47,7 +47,7 @@ def called(function, arrays):
 def test_what_depends_on_elements_is_refused(name):
     function, arrays = CASES[name]
     graph = GraphRecorder("algorithm")
-    with pytest.raises(InvalidInput, match=r"argument '(x|repeats)': .* Fix: make it an output"):
+    with pytest.raises(InvalidInput, match=r"argument '(x|repeats)': .* Fix: (make it an output|pass minlength=)"):
         function(*recorded(arrays, graph))
     assert graph._bodies == [[]]
     assert len(graph._buffers) == len(arrays)
@@ -227,8 +227,14 @@ def test_what_is_refused():
         va.dot(x, y)
     with pytest.raises(InvalidInput, match="got 'cpu', expected none for ranges of a graph"):
         va.sum(x, backend="cpu")
-    with pytest.raises(InvalidInput, match="elements that are known now"):
+    with pytest.raises(
+        InvalidInput, match=r"elements that are known now\. Fix: pass minlength=, the length of the result"
+    ):
         va.bincount(x.astype(u32))
+    with pytest.raises(
+        InvalidInput, match=r"elements that are known now\. Fix: pass range=\(first, last\), with the ends"
+    ):
+        va.histogram(x)
     with pytest.raises(InvalidInput, match="'out': got ndarray, expected a range of the graph of"):
         va.sum(x, out=np.zeros((), "f4"))
 

@@ -106,6 +106,26 @@ def test_a_loop_with_a_flag() -> None:
         assert (spent["launches"], spent["waits"]) == (launches, waits)
 
 
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+def test_an_input_of_one_element_takes_a_number(backend: str) -> None:
+    with vy.program("scale", workgroup_size=64) as p:
+        x, by = p.read("x", vy.f32), p.uniform("by", vy.f32, 1)
+        out = p.write("out", vy.f32, like=x)
+        out[p.global_id(0)] = x[p.global_id(0)] * by[0]
+    with vy.graph("scales") as g:
+        x, by = g.input("x", vy.f32, 3), g.input("by", vy.f32, 1)
+        g.output("out", g.dispatch(p.build(), x=x, by=by)["out"])
+    run = g.compile(backend)
+    x = np.float32([1, 2, 3])
+    for by in (2.5, 3, np.float64(0.5), np.float32([4])):
+        assert np.array_equal(run.run(x=x, by=by)["out"], x * np.float32(by))
+        assert np.array_equal(run.launch(x=x, by=by).result()["out"], x * np.float32(by))
+    with pytest.raises(vy.InvalidInput, match=r"'by': got 2 elements, expected 1 elements of f32"):
+        run.run(x=x, by=np.float32([1, 2]))
+    with pytest.raises(vy.InvalidInput, match=r"'x': got int"):
+        run.run(x=1, by=2)
+
+
 def test_types_of_outputs() -> None:
     g = vy.graph("types")
     for dtype in (vy.f16, vy.bf16, vy.f64, vy.i8, vy.bool_):

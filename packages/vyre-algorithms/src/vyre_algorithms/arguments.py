@@ -55,10 +55,11 @@ def array_of(value: object, name: str = "x") -> Array:
     return array
 
 
-def known(array: Array, name: str = "x") -> Array:
+def known(
+    array: Array, name: str = "x", *, fix: str = "make it an output of the graph, and call the function with that"
+) -> Array:
     """The array, if its elements are known: a result whose shape depends on them cannot be recorded."""
     if isinstance(array, RecordedRange):
-        fix = "make it an output of the graph, and call the function with that"
         raise InvalidInput(name, needed="elements that are known now", got=f"{array!r}", fix=fix)
     return array
 

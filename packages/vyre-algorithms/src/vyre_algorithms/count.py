@@ -94,7 +94,8 @@ def bincount(x: object, /, weights: object = None, *, minlength: int = 0, backen
     if of_each is not None:
         type_of(of_each, "weights")  # which refuses other types
     if isinstance(array, RecordedRange):
-        array = places_of(array, bins, backend, is_from_end=False) if bins else known(array)
+        known_length = "pass minlength=, the length of the result"
+        array = places_of(array, bins, backend, is_from_end=False) if bins else known(array, fix=known_length)
         counts = _numbers(array, bins, backend)
     else:
         counts = _known_numbers(array, bins, backend)
@@ -217,6 +218,7 @@ def _ends_of_bins(range: tuple[float, float] | None, array: Array, backend: Back
     if range is None and not array.size:
         return None
     if range is None:
+        array = known(array, fix="pass range=(first, last), with the ends of the bins")
         lowest, highest = map(float, _ends(array, backend))
         if isfinite(lowest) and isfinite(highest) and not isfinite(highest - lowest):
             needed, got = "elements whose difference f64 has", f"elements from {lowest} to {highest}"
@@ -245,7 +247,6 @@ def _equal_bins(bins: int, range: tuple[float, float] | None) -> HostArray:
 
 def _ends(array: Array, backend: Backend) -> tuple[Any, Any]:
     """The least and the greatest element, for the host."""
-    known(array)
     if not isinstance(array, np.ndarray):
         return least_of(array, backend=backend).item(), greatest(array, backend=backend).item()
     return array.min().item(), array.max().item()

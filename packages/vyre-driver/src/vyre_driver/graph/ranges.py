@@ -24,7 +24,7 @@ from vyre_driver.graph.nodes import (
 )
 from vyre_driver.plan.indirect import find_indirect_dispatch
 from vyre_driver.plan.launch import LaunchPlan, plan_launch
-from vyre_foundation.ir.buffer import Access, Buffer
+from vyre_foundation.ir.buffer import Access, Buffer, Memory
 from vyre_foundation.ir.program import Program
 
 
@@ -78,8 +78,9 @@ def _written_buffers(graph: Graph) -> frozenset[str]:
 
 
 def declaration(buffer: GraphBuffer) -> Buffer:
-    """A buffer of a graph as the declaration of a program, which arrays are checked against."""
-    return Buffer(buffer.name, buffer.dtype, Access.READ, count=buffer.count, binding=0)
+    """A buffer of a graph as the declaration of a program, which arrays are checked against; a number if it has one."""
+    memory = Memory.UNIFORM if buffer.count == 1 else Memory.STORAGE
+    return Buffer(buffer.name, buffer.dtype, Access.READ, memory, buffer.count, binding=0)
 
 
 def plan_dispatch(program: Program, ranges: Mapping[str, BufferRange], config: DispatchConfig) -> LaunchPlan:
