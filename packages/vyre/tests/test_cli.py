@@ -240,6 +240,11 @@ def test_a_target_that_there_is_not_is_a_usage_error(xor: Path) -> None:
     result = invoke("compile", xor, "--target", "nonsense")
     assert result.exit_code == 2
     assert re.search(r"--target 'nonsense' is none of .*opencl-c.*Fix: name one of them", result.output)
+    for given, near in (("cpu", "cpu:"), ("opencl_c", "opencl-")):
+        output = invoke("compile", xor, "--target", given).output
+        (listed,) = re.findall(rf"--target '{given}' is none of (.*)\. Fix: name one of them", output)
+        assert listed
+        assert all(name.startswith(near) for name in listed.split(", ")), listed
 
 
 SCALED = """program scaled workgroup(16, 16, 1) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from pathlib import Path
 
 import click
@@ -62,7 +63,9 @@ def compile_command(
             raise click.UsageError("no program to compile is named. Fix: name a file")
         suffixes: dict[str, str] = {emitter.target: emitter.suffix for emitter in registered_aot_emitters()}
         if target not in suffixes:
-            known = ", ".join(suffixes) or "no target, as no backend that is installed compiles"
+            near = [name for name in suffixes if name.startswith(f"{target}:")]
+            near = near or get_close_matches(target, suffixes, 3) or list(suffixes)
+            known = ", ".join(near) or "no target, as no backend that is installed compiles"
             raise click.BadParameter(f"--target {target!r} is none of {known}. Fix: name one of them")
         program = specialized(read_program(file, answer), spec)
         written = output or file.with_suffix(suffixes[target])
