@@ -126,6 +126,39 @@ def test_an_input_of_one_element_takes_a_number(backend: str) -> None:
         run.run(x=1, by=2)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.dtype("f4"), "float32"])
+def test_types_of_numpy_declare_buffers(dtype: object) -> None:
+    with vy.graph("copy") as g:
+        x, between, held = g.input("x", dtype, 4), g.temporary(dtype, 4), g.resident("held", dtype, 4)
+        g.copy(x, between)
+        g.copy(between, held)
+    assert between.dtype is vy.f32
+    array = vy.zeros(4, vy.f32, backend="cpu")
+    g.compile("cpu").run(x=np.float32([1, 2, 3, 4]), held=array)
+    assert array.tolist() == [1, 2, 3, 4]
+
+
+def test_buffers_of_structures_are_declared_by_their_units() -> None:
+    @vy.struct
+    class Sample(vy.Struct):
+        weight: vy.f32
+        count: vy.u32
+
+    with pytest.raises(vy.BuildError, match=r"buffer 'x': got StructType, .*Fix: declare its units: \.units"):
+        vy.graph("g").input("x", Sample, 4)
+    with pytest.raises(vy.BuildError, match=r"buffer 'x': got the type void64.*Fix: declare its units: \.units"):
+        vy.graph("g").resident("x", Sample.dtype, 4)
+    with pytest.raises(vy.BuildError, match=r"buffer 'x': got Python's type float.*Fix: use f32 or f64"):
+        vy.graph("g").input("x", float, 4)
+    samples = vy.zeros(3, Sample, backend="cpu")
+    with vy.graph("g") as g:
+        g.fill(g.resident("x", samples.units.dtype, samples.units.shape), 0)
+    run = g.compile("cpu")
+    run.run(x=samples.units)
+    with pytest.raises(vy.InvalidInput, match=r"'x': got one of \(3,\).*Fix: pass its units, as in x\.units"):
+        run.run(x=samples)
+
+
 def test_types_of_outputs() -> None:
     g = vy.graph("types")
     for dtype in (vy.f16, vy.bf16, vy.f64, vy.i8, vy.bool_):

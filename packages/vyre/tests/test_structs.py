@@ -168,6 +168,13 @@ def test_nested_structures_and_arrays_of_several_axes(backend: vy.VyreBackend) -
     assert np.array_equal(found["first"]["weight"], (pairs["second"][..., 1] > 2).astype(float))
 
 
+def test_types_of_numpy_make_types_of_vectors() -> None:
+    for dtype in (np.float32, np.dtype("f4"), "float32"):
+        assert vy.vec(dtype, 3) == vy.vec(vy.f32, 3) == vy.Vec3[dtype]
+    with pytest.raises(vy.BuildError, match="called outside of a kernel"):
+        vy.vec(1.0, 2.0)
+
+
 def test_arrays_of_vectors_have_one_axis_more(backend: vy.VyreBackend) -> None:
     Colour = vy.vec(vy.f32, 3)
 

@@ -10,6 +10,8 @@ from operator import index
 from types import TracebackType
 from typing import Any, NoReturn, Self, SupportsIndex
 
+import numpy as np
+
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig, Extent
 from vyre_driver.backend.typed import array_bytes
 from vyre_driver.errors import InvalidInput
@@ -33,8 +35,8 @@ from vyre_driver.graph.recorded import RecordedRange
 from vyre_driver.plan.axes import ShapedLaunch, given_shapes, missing_input, shaped_launch
 from vyre_driver.plan.launch import require_x_alone, with_invocations
 from vyre_driver.plan.programs import HasProgram, defaults_of, program_of
+from vyre_foundation.build.arguments import DTypeLike, dtype_of
 from vyre_foundation.build.caller import caller_outside, naming_errors, stated_line
-from vyre_foundation.dtype import DType
 from vyre_foundation.errors import BuildError, VyreError
 from vyre_foundation.ir.expr import literal
 from vyre_foundation.ir.origin import Line, Origin
@@ -101,7 +103,7 @@ class GraphRecorder:
 
     # ── buffers ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def input(self, name: str, dtype: DType, shape: int | Sequence[int]) -> RecordedRange:
+    def input(self, name: str, dtype: DTypeLike, shape: int | Sequence[int]) -> RecordedRange:
         """Declare an array that each launch passes by this name.
 
         Args:
@@ -114,7 +116,7 @@ class GraphRecorder:
         """
         return self._passed(name, BufferKind.INPUT, dtype, shape)
 
-    def temporary(self, dtype: DType, shape: int | Sequence[int], name: str | None = None) -> RecordedRange:
+    def temporary(self, dtype: DTypeLike, shape: int | Sequence[int], name: str | None = None) -> RecordedRange:
         """Declare memory of one launch. A node has to write to it before another reads it.
 
         Args:
@@ -127,7 +129,7 @@ class GraphRecorder:
         """
         return self._declare(self._fresh(name or "temporary"), BufferKind.TEMPORARY, dtype, shape, self._line())
 
-    def resident(self, name: str, dtype: DType, shape: int | Sequence[int]) -> RecordedRange:
+    def resident(self, name: str, dtype: DTypeLike, shape: int | Sequence[int]) -> RecordedRange:
         """Declare device memory of the caller, whose handle each launch passes by this name.
 
         Args:
@@ -377,7 +379,7 @@ class GraphRecorder:
             raise BuildError(message, fix=fix, where=f"graph {self.name!r}")
         return self._stated or Origin(*caller_outside(RECORDERS))
 
-    def _passed(self, name: str, kind: BufferKind, dtype: DType, shape: int | Sequence[int]) -> RecordedRange:
+    def _passed(self, name: str, kind: BufferKind, dtype: DTypeLike, shape: int | Sequence[int]) -> RecordedRange:
         """A buffer that each launch passes."""
         made = self._declare(name, kind, dtype, shape, self._line())
         if made.ndim != 1:
@@ -385,24 +387,28 @@ class GraphRecorder:
         return made
 
     def _declare(
-        self, name: str, kind: BufferKind, dtype: DType, shape: int | Sequence[int], origin: Origin
+        self, name: str, kind: BufferKind, dtype: DTypeLike, shape: int | Sequence[int], origin: Origin
     ) -> RecordedRange:
         _text(name, "the name of a buffer")
-        dtype_given: object = dtype
+        try:
+            known = dtype_of(dtype)
+        except BuildError as error:
+            structure, fix = getattr(dtype, "dtype", dtype), error.fix
+            if isinstance(structure, np.dtype) and structure.names is not None:
+                fix = "declare its units: .units of such a device array has their type, and their number as a last axis"
+            raise BuildError(f"the type of buffer {name!r}: {error.message}", fix=fix) from None
         lengths: tuple[object, ...] = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
-        if not isinstance(dtype_given, DType):
-            raise _unexpected(f"the type of buffer {name!r}", dtype_given, "a type, such as vyre.f32")
         axes = []
         for length in lengths:
             if not isinstance(length, SupportsIndex) or isinstance(length, bool) or index(length) < 0:
                 raise _unexpected(f"the shape of buffer {name!r}", length, "an integer of at least 0")
             axes.append(index(length))
-        made = GraphBuffer(name, kind, dtype, math.prod(axes), origin)
+        made = GraphBuffer(name, kind, known, math.prod(axes), origin)
         if name in self._buffers:
             self._doubled.append(made)
         else:
             self._buffers[name] = made
-        return RecordedRange(self, dtype, BufferRange(name, 0, made.count), tuple(axes))
+        return RecordedRange(self, known, BufferRange(name, 0, made.count), tuple(axes))
 
     def _argument(self, program: Program, name: str, value: object, where: str, origin: Origin) -> BufferRange:
         """A range, or a part of the graph that holds an array."""

@@ -199,7 +199,9 @@ class CompiledGraph:
         for name, shape in self.graph.input_shapes.items():
             if not isinstance(given[name], Resource) and shape_of(name, given[name]) != shape:
                 needed, got = f"an array of the shape {shape}", f"one of {shape_of(name, given[name])}"
-                raise InvalidInput(name, needed=needed, got=got, fix="pass an array of the declared shape")
+                is_structures = isinstance(getattr(given[name], "units", None), ResidentArray)
+                fix = f"pass its units, as in {name}.units" if is_structures else "pass an array of the declared shape"
+                raise InvalidInput(name, needed=needed, got=got, fix=fix)
         arrays = {buffer.name: _bytes(buffer, declared, given[buffer.name]) for buffer, declared in self._inputs}
         handles = {buffer.name: self._handle(buffer, given[buffer.name]) for buffer in self._residents}
         self._require_apart(handles)

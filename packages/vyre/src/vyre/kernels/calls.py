@@ -98,7 +98,7 @@ def _declare(reader: ExpressionReader, node: ast.Call, given: Given, declare: Ca
 
 
 def _vec(reader: ExpressionReader, node: ast.Call, given: Given) -> Vector | VectorType:
-    if given and isinstance(given[0], DType):
+    if given and isinstance(given[0], intrinsics.TYPES):
         return intrinsics.vec(*given)  # type: ignore[no-any-return]
     if not 2 <= len(given) <= 4:
         reader.refuse(node, f"got {len(given)} components of a vector", "pass two to four")

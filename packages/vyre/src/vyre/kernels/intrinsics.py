@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+import numpy as np
+
 import vyre_algorithms
 from vyre.kernels.aggregates import VectorType
+from vyre_foundation.build.arguments import dtype_of
 from vyre_foundation.dtype import DType
 from vyre_foundation.errors import BuildError
+
+TYPES = (DType, np.dtype, type, str)
+"""Python's types of what names a type of the language."""
 
 
 def index() -> Any:
@@ -164,9 +170,9 @@ def vec(*components: object) -> Any:
     Raises:
         BuildError: Values are passed outside of a kernel, or the number of components is not 2 to 4.
     """
-    if len(components) == 2 and isinstance(components[0], DType):
+    if len(components) == 2 and isinstance(components[0], TYPES):
         dtype, size = components
-        return VectorType(dtype, size)  # type: ignore[arg-type]
+        return VectorType(dtype_of(dtype), size)  # type: ignore[arg-type]
     _outside("vec")
 
 
