@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from importlib import import_module
 from pathlib import Path
 
 import environment
@@ -36,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 0
     facts = environment.describe()
     print(environment.as_text(facts))
-    plan = Plan(scale=Scale.TOY if options.toy else Scale.FULL, rounds=options.rounds)
+    plan = Plan(scale=options.scale, rounds=options.rounds)
     measured = [run(suite, plan, facts, options) for suite in options.suites or SUITES]
     if options.record:
         results.write()
@@ -71,7 +72,24 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.suites not in (["gate"], ["report"]) and (unknown := set(options.suites) - set(SUITES)):
         parser.error(f"no suite is called {', '.join(sorted(unknown))}; there are {', '.join(SUITES)}")
+    options.scale = Scale.TOY if options.toy else Scale.FULL
+    if options.cases:
+        suites = options.suites or SUITES
+        known = [case.name for suite in suites for case in import_module(f"suites.{suite}").cases(options.scale)]
+        options.cases, rest = names_in(options.cases, known)
+        if rest:
+            parser.error(f"no case is called {rest}; there are {', '.join(dict.fromkeys(known))}")
     return options
+
+
+def names_in(listed: str, known: Sequence[str]) -> tuple[set[str], str]:
+    """The known names of a list with commas between them, which may be in names, too; and what else it has."""
+    found, rest = set(), f",{listed},"
+    for name in sorted(known, key=len, reverse=True):
+        if f",{name}," in rest:
+            found.add(name)
+            rest = rest.replace(f",{name},", ",")
+    return found, rest.strip(",")
 
 
 def takes_part(name: str, peer: Peer, wanted: str | None) -> bool:
@@ -80,8 +98,8 @@ def takes_part(name: str, peer: Peer, wanted: str | None) -> bool:
     return name.startswith("vyre") or name.casefold().startswith(beginnings)
 
 
-def is_chosen(case: Case, wanted: str | None) -> bool:
-    return not wanted or case.name in [name.strip() for name in wanted.split(",")]
+def is_chosen(case: Case, wanted: Collection[str] | None) -> bool:
+    return not wanted or case.name in wanted
 
 
 def say(line: str) -> None:

@@ -9,6 +9,10 @@ from typing import Any
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+
+from run import names_in
+
 from vyre_driver.registry.backends import availability
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
@@ -67,6 +71,25 @@ def test_suite(suite: str, tmp_path: Path) -> None:
         measured = json.loads((tmp_path / f"{suite}.json").read_text("utf-8"))
         assert {row["case"] for row in measured["rows"]} == set(cases)
         assert [run["cases"] for run in measured["runs"]] == [cases]
+
+
+@pytest.mark.parametrize(
+    ("listed", "found", "rest"),
+    [
+        ("copy,matmul", {"copy", "matmul"}, ""),
+        ("scan, unrolled", {"scan, unrolled"}, ""),
+        ("scan,scan, unrolled", {"scan", "scan, unrolled"}, ""),
+        ("copyy,scan", {"scan"}, "copyy"),
+    ],
+)
+def test_names_of_cases(listed: str, found: set[str], rest: str) -> None:
+    assert names_in(listed, ["copy", "matmul", "scan", "scan, unrolled"]) == (found, rest)
+
+
+def test_a_case_that_no_suite_has() -> None:
+    done = bench("evaluators", "core", "--cases", "xor,xorr")
+    assert done.returncode == 2
+    assert "no case is called xorr; there are " in done.stderr
 
 
 @pytest.mark.slow
