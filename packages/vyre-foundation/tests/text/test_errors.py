@@ -123,7 +123,10 @@ def test_errors(text: str, column: int | None, message: str | None) -> None:
         ("if true { } elif true { }", "write `else if`"),
         ("let x = curl(1.0);", "write `call<f32> t.curl(…)`, or another type between the angles"),
         ("let value = 1; let x = valeu;", "write `value`, if that is meant"),
-        ("let x = frob;", "declare it with `let` or `var` before this line"),
+        (
+            "let x = frob;",
+            "declare it before this line: in a program by `let` or `var`, in an op of a dialect under `params`",
+        ),
     ],
 )
 def test_what_other_languages_write_is_corrected(text: str, fix: str) -> None:

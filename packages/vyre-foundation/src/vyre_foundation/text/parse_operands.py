@@ -173,7 +173,9 @@ class OperandParser:
         if name in self.buffers:
             self.cursor.refuse(f"{token} is a buffer, expected a value", f"write an element: {called}[index]", token)
         near = get_close_matches(called, self.locals, 1)
-        fix = f"write `{near[0]}`, if that is meant" if near else "declare it with `let` or `var` before this line"
+        fix = "declare it before this line: in a program by `let` or `var`, in an op of a dialect under `params`"
+        if near:
+            fix = f"write `{near[0]}`, if that is meant"
         self.cursor.refuse(f"no local is called {token}", fix, token)
 
     def buffer(self) -> Buffer:
