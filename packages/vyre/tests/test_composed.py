@@ -130,7 +130,7 @@ def test_types_are_refused() -> None:
             vy.floor_mod(x[0], 2.0)
         with pytest.raises(TypeMismatch, match="clamp takes numbers, got bool"):
             vy.clamp(x[0] > 0, 0, 1)
-        with pytest.raises(TypeMismatch, match="got a value of i32, expected f32"):
+        with pytest.raises(TypeMismatch, match="got values of f32, i32, expected one type"):
             vy.clamp(x[0], k[0], 1)
         with pytest.raises(BuildError, match="none of the operands has a type"):
             vy.clamp(1, 2, 3)

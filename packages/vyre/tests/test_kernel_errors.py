@@ -331,6 +331,26 @@ def tuple_indexed_by_a_counter(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"
 
 
 @case("""
+12: got operands of u32 and i32, expected one type
+    return vy.index() < x[0]
+           ^^^^^^^^^^^^^^^^^
+Fix: convert one of them, as in vy.i32(vy.index())
+""")
+def index_beside_a_signed_bound(x: vy.Array[vy.i32, "n"]) -> vy.Array[vy.bool_, "n"]:
+    return vy.index() < x[0]
+
+
+@case("""
+12: got values of u32, i32, expected one type
+    return vy.max(vy.index(), x[0])
+           ^^^^^^^^^^^^^^^^^^^^^^^^
+Fix: convert the others with .cast(vy.i32)
+""")
+def maximum_of_two_types(x: vy.Array[vy.i32, "n"]) -> vy.Array[vy.i32, "n"]:
+    return vy.max(vy.index(), x[0])
+
+
+@case("""
 12: got operands of f32 and u32, expected one type
     return x[0] / len(x)
            ^^^^^^^^^^^^^

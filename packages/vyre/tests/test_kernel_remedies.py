@@ -79,7 +79,7 @@ ROWS: list[tuple[str, str, str, str, list[float]]] = [
     ("f32", "return x[i] * (x[i] > 2)", "convert one of them, as in vy.f32(x[i] > 2)",
      "return x[i] * vy.f32(x[i] > 2)", [0, 0, 3]),
     ("f32", "return x[i] + i", "convert one of them, as in vy.f32(i)", "return x[i] + vy.f32(i)", [1, 3, 5]),
-    ("f32", "return vy.min(x[i], i)", "convert it with .cast(vy.f32)", "return vy.min(x[i], i.cast(vy.f32))",
+    ("f32", "return vy.min(x[i], i)", "convert the others with .cast(vy.f32)", "return vy.min(x[i], i.cast(vy.f32))",
      [0, 1, 2]),
     ("f32", "return plain(x[i])", "decorate plain with @vy.func", "return twice(x[i])", [2, 4, 6]),
     ("f32", "f = lambda v: v + v\nreturn f(x[i])",

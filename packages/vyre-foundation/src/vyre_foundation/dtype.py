@@ -6,6 +6,7 @@ byte that is 0 or 1 (any other byte loads as true).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -150,3 +151,8 @@ def dtype(name: str) -> DType:
 def dtype_of_tag(tag: int) -> DType:
     """The type whose wire tag is `tag` (KeyError if there is none)."""
     return _BY_TAG[tag]
+
+
+def widest(dtypes: Iterable[DType]) -> DType:
+    """The type to which values of several types are converted: a float rather than an integer, then the signed one."""
+    return max(dtypes, key=lambda dtype: (dtype.is_float, dtype.size, dtype.is_signed))

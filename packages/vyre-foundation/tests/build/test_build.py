@@ -134,8 +134,14 @@ def test_values_have_no_truth_and_no_hash(p: ProgramBuilder) -> None:
 
 def test_types_do_not_mix(p: ProgramBuilder) -> None:
     u, i = p.read("u", u32)[0], p.read("i", i32)[0]
-    with pytest.raises(TypeMismatch, match=r"add got \(u32, i32\), expected operands of one type"):
+    with pytest.raises(
+        TypeMismatch, match=r"add got \(u32, i32\), expected operands of one type\. Fix: cast to i32 or"
+    ):
         u + i
+    with pytest.raises(
+        TypeMismatch, match=r"got values of u32, i32, expected one type\. Fix: convert the others with \.cast\(i32\)"
+    ):
+        select(u > 1, u, i)
     with pytest.raises(TypeMismatch, match=r"got a value of i32, expected u32\. Fix: convert it with \.cast\(u32\)"):
         p.write("out", u32, 4)[0] = i
     with pytest.raises(BuildError, match="got str, expected a value or a number"):

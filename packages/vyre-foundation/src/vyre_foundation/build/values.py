@@ -17,7 +17,7 @@ from vyre_foundation import dialects
 from vyre_foundation.build import arguments
 from vyre_foundation.build.caller import caller
 from vyre_foundation.build.rebinding import BLOCKS, OpenBlock, refuse_accumulation, refuse_use_behind
-from vyre_foundation.dtype import DType, bool_, u32
+from vyre_foundation.dtype import DType, bool_, u32, widest
 from vyre_foundation.errors import BuildError, LiteralOutOfRange, TypeMismatch
 from vyre_foundation.ir.expr import Apply, Bitcast, Cast, Expr, Select as SelectExpr, literal
 from vyre_foundation.ir.origin import Origin
@@ -405,14 +405,20 @@ def _divide(sign: Literal["/", "//", "%"], x: Operand, y: Operand) -> Value:
 
 
 def common_dtype(operands: Sequence[Operand]) -> DType:
-    """Give the type of the first operand that has one.
+    """Give the type of the operands that have one.
 
     Raises:
-        BuildError: None has, or one is neither a value nor a number.
+        TypeMismatch: They have different ones.
+        BuildError: None has one, or one is neither a value nor a number.
     """
-    for x in operands:
-        if isinstance(x, Operators):
-            return x.dtype  # type: ignore[attr-defined, no-any-return]
+    dtypes: list[DType] = list(dict.fromkeys(x.dtype for x in operands if isinstance(x, Operators)))  # type: ignore[attr-defined]
+    if len(dtypes) > 1:
+        got = ", ".join(map(str, dtypes))
+        raise TypeMismatch(
+            f"got values of {got}, expected one type", fix=f"convert the others with .cast({widest(dtypes)})"
+        )
+    if dtypes:
+        return dtypes[0]
     found = [_number(x) for x in operands]
     example = next((f"vy.f32({x!r})" for x in found if isinstance(x, float)), "vy.u32(1)")
     raise BuildError("none of the operands has a type", fix=f"give one of them a type, as in {example}")

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 from weakref import WeakValueDictionary
 
-from vyre_foundation.dtype import DType, bool_, u32
+from vyre_foundation.dtype import DType, bool_, u32, widest
 from vyre_foundation.errors import LiteralOutOfRange, TypeMismatch
 from vyre_foundation.forks import ForkGuard
 from vyre_foundation.ir.argument import require
@@ -420,9 +420,8 @@ def _ill_typed(op: Op, args: tuple[Expr, ...]) -> TypeMismatch:
     if len(args) != op.arity:
         return TypeMismatch(f"{op.id} got {len(args)} operands ({got}), expected {op.arity}", fix="pass all operands")
     if any(a.dtype is not args[0].dtype for a in args):
-        return TypeMismatch(
-            f"{op.id} got ({got}), expected operands of one type", fix=f"cast to {args[0].dtype} or another"
-        )
+        fix = f"cast to {widest(a.dtype for a in args)} or another"
+        return TypeMismatch(f"{op.id} got ({got}), expected operands of one type", fix=fix)
     accepted = " ".join(t.name for t in op.accepts)
     return TypeMismatch(f"{op.id} got {got}, expected one of {accepted}", fix="cast the operand first")
 

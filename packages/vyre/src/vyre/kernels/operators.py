@@ -14,7 +14,7 @@ from vyre.kernels.reader import NodeReader, kind_of
 from vyre.kernels.values import KernelArray, NumberChoice, fits, is_runtime, public_name
 from vyre_foundation.build import Value, constant, select
 from vyre_foundation.build.arguments import number
-from vyre_foundation.dtype import DType, bool_
+from vyre_foundation.dtype import DType, bool_, widest
 from vyre_foundation.ir.expr import Apply, Literal
 
 _BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -137,9 +137,9 @@ class OperatorReader(NodeReader):
 
     def _refuse_mixed(self, left: Value, right: Value, node: ast.AST) -> NoReturn:
         """Refuse operands of two types, and name a conversion: to the float, or to the wider type."""
-        narrow, wide = sorted((left, right), key=lambda x: (x.dtype.is_float, x.dtype.size, x.dtype.is_signed))
-        written = ast.unparse(_operands(node)[0 if narrow is left else 1])
-        fix = f"convert one of them, as in vy.{public_name(wide.dtype)}({written})"
+        wide = widest((left.dtype, right.dtype))
+        written = ast.unparse(_operands(node)[0 if wide is right.dtype else 1])
+        fix = f"convert one of them, as in vy.{public_name(wide)}({written})"
         self.refuse(node, f"got operands of {left.dtype} and {right.dtype}, expected one type", fix)
 
     def _refuse_division(self, dtype: DType, given: Sequence[Any], node: ast.AST) -> NoReturn:
@@ -324,6 +324,8 @@ class OperatorReader(NodeReader):
                 return one.map(lambda n: compute(n, other) if one is x else compute(other, n)).truth()  # noqa: B023
         self._refuse_vacuous(type(op), x, y, node)
         left, right = self.unify((x, y), node)
+        if left.dtype is not right.dtype:
+            self._refuse_mixed(left, right, node)
         return compute(left, right)
 
     def _refuse_vacuous(self, op: type[ast.cmpop], x: Any, y: Any, node: ast.AST) -> None:
@@ -364,9 +366,11 @@ class OperatorReader(NodeReader):
 
 
 def _operands(node: ast.AST) -> tuple[ast.expr, ast.expr]:
-    """The operands of a binary operator, or of an assignment with one; of what has none, `…`."""
+    """The operands of a binary operator, a comparison, or of an assignment with an operator; of what has none, `…`."""
     if isinstance(node, ast.BinOp):
         return node.left, node.right
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        return node.left, node.comparators[0]
     return (node.target, node.value) if isinstance(node, ast.AugAssign) else (ast.Name("…"), ast.Name("…"))
 
 
