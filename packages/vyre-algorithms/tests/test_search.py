@@ -198,6 +198,15 @@ def test_a_few_elements_of_rows_are_those_of_sorted_rows(dtype, k, largest, monk
         same(of_device.numpy().T, sorted_)
 
 
+def test_many_long_rows_are_read_at_once():
+    x = data("f4", search.MANY * (search.FEW + 1)).reshape(search.MANY, -1)
+    order = np.argsort(-x, 1, stable=True)[:, :3]
+    for rows in (x, x[1:]):  # which have their turns
+        values, places = va.top_k(rows, 3, backend="cpu")
+        same(values, np.take_along_axis(rows, order[-len(rows) :], 1))
+        same(places, order[-len(rows) :])
+
+
 @pytest.mark.parametrize("bins", [1, 40, 255, 256, 5000, 65535, 65536])
 def test_edges_far_from_equal_width_are_looked_up_outside_of_the_counts(bins):
     """Elements outside of the edges have no number of a bin, and are not counted."""

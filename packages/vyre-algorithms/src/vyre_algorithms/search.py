@@ -38,6 +38,8 @@ GROUP = 64
 LEADING, PER_LEADING = 16, 32
 """The most elements that an invocation keeps in order as it reads a row, and the elements of the row for each of them,
 at least: moving them takes no longer than sorting the row."""
+MANY = 64
+"""Rows from which all workers have one."""
 SAMPLE = (32, 256)
 """Elements for each one of the sample by which `top_k` finds candidates: at least, and at most."""
 SAMPLED = 512
@@ -120,33 +122,30 @@ def _top_of(array: Array, number: int, largest: bool, backend: Backend) -> tuple
 
 
 def _top_of_rows(array: Array, axis: int, number: int, largest: bool, backend: Backend) -> tuple[Array, Array]:
-    """What `top_k` gives for an array of several axes: all rows are sorted at once.
+    """What `top_k` gives for an array of several axes.
 
-    Where launches are short, long rows have their turns: in each of them there are few candidates.
+    Where launches are short, long rows have their turns, in which there are few candidates, unless there are many rows
+    of which few elements are wanted.
     """
     rows = axis_last(array, axis)
     shape, length = (*rows.shape[:-1], number), rows.shape[-1]
+    in_loops, is_leading = runs_loops([rows], backend), 0 < number <= min(LEADING, length // PER_LEADING)
+    flat = rows.reshape(-1)
     if not math.prod(shape):
         found, indices = zeros_beside(rows, shape, type_of(array)), zeros_beside(rows, shape, i64)
-    elif length > FEW and runs_loops([rows], backend):
-        flat = rows.reshape(-1)
+    elif length > FEW and in_loops and not (is_leading and flat.size >= MANY * length):
         turns = [_top_of(flat[n : n + length], number, largest, backend) for n in range(0, flat.size, length)]
         found, indices = map(joined, zip(*turns, strict=True))
     else:
-        flat = rows.reshape(-1)
-        places = _first_in_rows(flat, number, length, largest, backend)
+        if in_loops and is_leading:
+            key_type = KeyType.of(type_of(array), descending=largest)
+            places = first_of_rows(bits_of(flat, type_of(array)), key_type, number, length, backend)
+        else:
+            ordered = places_in_rows(flat, length, largest, None, backend).reshape(-1, length)
+            first = ordered.transpose(1, 0)[:number]  # ranges of a graph are cut on the first axis alone
+            places = flattened(first.transpose(1, 0))
         found, indices = take(flat, places, backend), indices_in_rows(places, length, backend)
     return axis_back(found.reshape(shape), axis), axis_back(indices.reshape(shape), axis)
-
-
-def _first_in_rows(array: Array, number: int, length: int, largest: bool, backend: Backend) -> Array:
-    """The indices, as u32, of the first elements of each row of `length`."""
-    if number <= min(LEADING, length // PER_LEADING) and runs_loops([array], backend):
-        dtype = type_of(array)
-        return first_of_rows(bits_of(array, dtype), KeyType.of(dtype, descending=largest), number, length, backend)
-    ordered = places_in_rows(array, length, largest, None, backend).reshape(-1, length)
-    first = ordered.transpose(1, 0)[:number]  # ranges of a graph are cut on the first axis alone
-    return flattened(first.transpose(1, 0))
 
 
 def _candidates(array: Array, number: int, largest: bool, backend: Backend) -> Array | None:

@@ -88,13 +88,14 @@ def _first_of_rows(key_type: KeyType, number: int) -> Program:
     with program("first_of_rows", 1) as p:
         keys, length, slots = p.read("keys", key_type.bits), p.uniform("length", u32, 1)[0], p.read("slots", bool_)
         found = p.write("found", u32, like=slots)
-        own, places = p.private("own", key_type.bits, number), p.private("places", u32, number)
+        most = max(number, 2)  # the one greatest float would be selected, not found by a branch: 4 times as long
+        own, places = p.private("own", key_type.bits, most), p.private("places", u32, most)
         begin = p.let(p.global_id(0) * length)
         with p.range(length) as k:
             key = p.let(key_type.key(keys[begin + k]))
-            with p.if_((k < number) | (key < own[number - 1])):
-                place = p.var(least(k, number - 1))
-                with p.range(number - 1):
+            with p.if_((k < most) | (key < own[most - 1])):
+                place = p.var(least(k, most - 1))
+                with p.range(most - 1):
                     with p.if_((place == 0) | (own[place - 1] <= key)):
                         p.break_()
                     own[place], places[place] = own[place - 1], places[place - 1]
