@@ -21,7 +21,7 @@ GROUP, GROUPS = 8, 64
 COUNT = GROUP * GROUPS
 MOST = 30_000
 """Iterations of a launch, after which no longer one follows."""
-LONG = 0.2
+LONG = 0.06
 """Seconds that a launch may take before there are no more iterations."""
 OPS = ("add", "xor", "exchange", "compare_exchange", "or", "max", "min")
 """Each has the element of its position, but "or", which sets bits that "and" clears: each invocation has its own."""
