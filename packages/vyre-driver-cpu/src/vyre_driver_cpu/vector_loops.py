@@ -66,22 +66,7 @@ def vectors_of(parent: StatementPrinter, loop: For) -> LoopVectors | None:
     if not fits(lanes):
         return None
     loops = [s for s in inner if any(jumps_of(*s.body)) or not is_better_unrolled(s)]
-    indices = [n.index for n in nodes if isinstance(n, Load)] + [s.index for s in stmts if isinstance(s, Store)]
-    filled = interleaved_stores(loop.body, lanes)
-    permuted = (s for s in stmts if isinstance(s, Store) and s not in filled and _is_permuted(s, lanes))
-    gives_up = any(map(lanes.may_be_adjacent, indices)) or any(permuted)
-    gives_up = gives_up or any(lanes.is_hidden(index) or lanes.is_reversed(index) for index in indices)
-    gathers = scope.spellings.gathers
-    least_bits = u32.bits if looks_up(loop) and not gathers else 0
-    guarded = [n.index for n in nodes if isinstance(n, Load) and n.checked and n.dtype.bits >= least_bits]
-    gives_up = gives_up or any(lanes.varies(index) and not lanes.is_in_row(index) for index in guarded)
-    small = [n.index for n in nodes if isinstance(n, Load) and n.dtype.bits < u32.bits]
-    gives_up = gives_up or (gathers and any(lanes.varies(i) and lanes.pattern(i) is None for i in small))
-    atomics = [s for s in stmts if isinstance(s, Atomic)]
-    if atomics:  # which take as long as what is beside them, unless several are one
-        loads = [n.index for n in nodes if isinstance(n, Load)]
-        is_gathered = any(lanes.varies(index) and not lanes.is_in_row(index) for index in loads)
-        gives_up = not is_gathered and all(is_combined(s, lanes) for s in atomics)
+    gives_up = _gives_up(loop, stmts, nodes, lanes, gathers=scope.spellings.gathers)
     if parent.is_rare:
         return LoopVectors(lanes, lanes) if loops and scope.spellings.masked_memory else None
     if not (loops or gives_up or len(nodes) > LONG):
@@ -97,6 +82,27 @@ def vectors_of(parent: StatementPrinter, loop: For) -> LoopVectors | None:
     if not (loops or gives_up or len(nodes) > LONG or transposes or wide.width > lanes.width):
         return None
     return LoopVectors(lanes, wide if fits(wide) else lanes)
+
+
+def _gives_up(loop: For, stmts: tuple[Stmt, ...], nodes: list[Expr], lanes: VectorLanes, *, gathers: bool) -> bool:
+    """Whether LLVM makes no vectors of the accesses of a loop, or worse ones."""
+    loads = [node for node in nodes if isinstance(node, Load)]
+    indices = [load.index for load in loads]
+    scattered = {index for index in indices if lanes.varies(index) and not lanes.is_in_row(index)}
+    atomics = [s for s in stmts if isinstance(s, Atomic)]
+    if atomics:  # which take as long as what is beside them, unless several are one
+        return not scattered and all(is_combined(s, lanes) for s in atomics)
+    indices += [s.index for s in stmts if isinstance(s, Store)]
+    if any(lanes.may_be_adjacent(i) or lanes.is_hidden(i) or lanes.is_reversed(i) for i in indices):
+        return True
+    filled = interleaved_stores(loop.body, lanes)
+    if any(isinstance(s, Store) and s not in filled and _is_permuted(s, lanes) for s in stmts):
+        return True
+    least_bits = u32.bits if looks_up(loop) and not gathers else 0
+    if any(load.checked and load.dtype.bits >= least_bits and load.index in scattered for load in loads):
+        return True
+    small = {load.index for load in loads if load.dtype.bits < u32.bits}
+    return gathers and any(lanes.pattern(index) is None for index in small & scattered)
 
 
 def _atomics_of_source(stmts: Iterable[Stmt]) -> list[Atomic]:
