@@ -86,12 +86,13 @@ def first_of_rows(keys: Array, key_type: KeyType, number: int, length: int, back
 def _first_of_rows(key_type: KeyType, number: int) -> Program:
     """An invocation for each row has the first keys so far in order, and moves those that a key is before."""
     with program("first_of_rows", 1) as p:
-        keys, length, slots = p.read("keys", key_type.bits), p.uniform("length", u32, 1)[0], p.read("slots", bool_)
+        keys, length, slots = p.read("keys", key_type.bits), p.uniform("length", u32, 1), p.read("slots", bool_)
         found = p.write("found", u32, like=slots)
         most = max(number, 2)  # the one greatest float would be selected, not found by a branch: 4 times as long
         own, places = p.private("own", key_type.bits, most), p.private("places", u32, most)
-        begin = p.let(p.global_id(0) * length)
-        with p.range(length) as k:
+        begin = p.let(p.global_id(0) * length[0])
+        # The number of keys bounds the loop for the estimate, which does not know the uniform.
+        with p.range(least(length[0], keys.length)) as k:
             key = p.let(key_type.key(keys[begin + k]))
             with p.if_((k < most) | (key < own[most - 1])):
                 place = p.var(least(k, most - 1))
