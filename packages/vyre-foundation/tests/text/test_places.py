@@ -146,6 +146,19 @@ def require_places(program: object) -> None:
             assert inner[:2] > found[:2] or field in ("name", "buffer")
 
 
+@pytest.mark.parametrize(
+    ("start", "end", "step"),
+    [("call<u32> step(0)", "9", " step 2"), ("0", "call<u32> step(1)", ""), ("0", "call<u32> step(1)", " step 2")],
+)
+def test_a_function_may_be_called_step(start: str, end: str, step: str) -> None:
+    text = f"program p workgroup(1, 1, 1) {{\n  for k in {start}..{end}{step} {{\n    break;\n  }}\n}}\n"
+    require_places(parse(text))
+    (loop,) = [place for place in outline(parse(text)).places if isinstance(place.stmt, For)]
+    found = Places(text).find(loop.field("stop"))
+    assert found is not None
+    assert found.code[found.column - 1 :][: found.width] == end
+
+
 @settings(max_examples=60, deadline=None)
 @given(programs(EVERYTHING))
 def test_every_statement_of_a_valid_program_has_a_place(generated) -> None:

@@ -130,7 +130,10 @@ class _Reader:
             case "if":
                 yield "condition", (start + 1, stop)
             case "for":
-                dots, step = self._find("..", start, stop), self._find("step", start, stop)
+                dots = self._find("..", start, stop)
+                step = self._find("step", dots, stop)
+                if step < stop and self._is(step + 1, "("):  # a function of that name is called
+                    step = self._find("step", step + 1, stop)
                 yield from zip(
                     ("name", "start", "stop", "step"),
                     ((start + 1, start + 2), (start + 3, dots), (dots + 1, step), (step + 1, stop)),
