@@ -148,7 +148,11 @@ def require_places(program: object) -> None:
 
 @pytest.mark.parametrize(
     ("start", "end", "step"),
-    [("call<u32> step(0)", "9", " step 2"), ("0", "call<u32> step(1)", ""), ("0", "call<u32> step(1)", " step 2")],
+    [
+        ("call<u32> step(0)", "9", " step 2"),
+        ("0", "call<u32> step(1)", ""),
+        ("0", "call<u32> step(call<u32> step(1))", " step 2"),
+    ],
 )
 def test_a_function_may_be_called_step(start: str, end: str, step: str) -> None:
     text = f"program p workgroup(1, 1, 1) {{\n  for k in {start}..{end}{step} {{\n    break;\n  }}\n}}\n"

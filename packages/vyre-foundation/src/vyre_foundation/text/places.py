@@ -132,7 +132,7 @@ class _Reader:
             case "for":
                 dots = self._find("..", start, stop)
                 step = self._find("step", dots, stop)
-                if step < stop and self._is(step + 1, "("):  # a function of that name is called
+                while step < stop and self._is(step + 1, "("):  # a function of that name is called
                     step = self._find("step", step + 1, stop)
                 yield from zip(
                     ("name", "start", "stop", "step"),
