@@ -192,8 +192,7 @@ def test_the_order_of_operations(length, dtype):
         same(found, np.stack([defined(row, is_inverse=is_inverse) for row in x]))
 
 
-@pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("length", [2, 4, 6, 10, 16, 34, 60])
+@pytest.mark.parametrize(("length", "dtype"), in_turns([2, 4, 6, 10, 16, 34, 60]))
 def test_the_order_of_operations_for_real_numbers(length, dtype):
     x, y = data(TYPES[dtype][0], (2, length)), numbers(dtype, (2, length // 2 + 1))
     same(va.rfft(x, backend="reference"), np.stack([defined_of_real(row) for row in x]))
@@ -247,8 +246,7 @@ def test_transforms(length, dtype):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("length", [64, 512, 100, 1500])
+@pytest.mark.parametrize(("length", "dtype"), in_turns([64, 512, 100, 1500]))
 def test_transforms_with_the_passes_of_others(length, dtype):
     check_all(length, dtype)
 
@@ -310,8 +308,7 @@ def test_a_launch_for_all_passes_gives_the_bits_of_passes(length, dtype, monkeyp
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("length", [2, 4, 16, 32, 64, 128, 256, 512, 2048])
+@pytest.mark.parametrize(("length", "dtype"), in_turns([2, 4, 16, 32, 64, 128, 256, 512, 2048]))
 def test_a_launch_for_all_passes_of_each_length(length, dtype, monkeypatch):
     check_passes(length, dtype, monkeypatch)
 
