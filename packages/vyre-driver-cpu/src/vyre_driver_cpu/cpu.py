@@ -41,7 +41,7 @@ _GATHERING = frozenset({"sapphirerapids", "emeraldrapids"})
 """CPUs on which a gather takes less time than as many plain loads.
 
 Nanoseconds for 16 elements of 32 bits in the cache of level 1, by a gather and by loads: Emerald Rapids 5 and 11, Ice
-Lake 9 and 7. The cores of a Sapphire Rapids are those of an Emerald Rapids. Other CPUs were not measured.
+Lake 9 and 7. The cores of a Sapphire Rapids are nearly those of an Emerald Rapids. Other CPUs were not measured.
 """
 _V2 = "cx16 popcnt sahf sse3 ssse3 sse4.1 sse4.2"
 _V3 = f"{_V2} avx avx2 bmi bmi2 f16c fma lzcnt movbe xsave"

@@ -76,9 +76,10 @@ def _compares_loads(condition: Expr, lets: Mapping[str, Expr]) -> bool:
         node = bound(todo.pop())
         if isinstance(node, Apply) and node.dtype is bool_ and node not in seen:
             seen.add(node)
-            if all(isinstance(bound(operand), Load) for operand in node.args):
+            if node.args[0].dtype is bool_:
+                todo += node.args
+            elif len({*node.args}) == 2 and all(isinstance(bound(operand), Load) for operand in node.args):
                 return True
-            todo += (operand for operand in node.args if operand.dtype is bool_)
     return False
 
 
