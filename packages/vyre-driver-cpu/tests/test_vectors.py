@@ -258,7 +258,6 @@ MERGES = {
     "elements": ("select(x[a] <= x[b], 3, 1)", True),
     "elements under another condition": ("select((a < 9) & ((b >= 90) | (x[a] <= x[b])), 3, 1)", True),
     "an element and a number": ("select(x[a] <= 5, 3, 1)", False),
-    "an element and itself": ("select(bitcast<f32>(x[a]) != bitcast<f32>(x[a]), 3, 1)", False),
     "the greatest so far": ("select(x[b] > a, x[b], a)", False),
 }
 """Selections in a loop, and whether they compare elements."""
