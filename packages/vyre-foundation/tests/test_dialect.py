@@ -69,7 +69,7 @@ def test_unknown_callees_name_the_known_ones() -> None:
         ("t.sqare", "write 't.square'"),
         ("t.cube", "use an op of the dialect, as `vyre ops` lists them"),
         ("ts.square", "write 't.square', or install the distribution that defines it"),
-        ("nobody.knows", "install the distribution that defines it"),
+        ("absent.op", "install the distribution that defines it"),
     ],
 )
 def test_unknown_callees_are_corrected(callee: str, fix: str) -> None:

@@ -36,10 +36,10 @@ from vyre_foundation.functions import gt, lt, min as least, not_
 
 GROUP = 64
 LEADING, PER_LEADING = 16, 32
-"""The most elements that an invocation keeps in order as it reads a row, and the elements of the row for each of them,
-at least: moving them takes no longer than sorting the row."""
+"""The most elements that an invocation keeps in order as it reads a row, and how many times as long the row must be.
+Shorter rows are sorted."""
 MANY = 64
-"""Rows from which all workers have one."""
+"""Rows of which every worker has at least one."""
 SAMPLE = (32, 256)
 """Elements for each one of the sample by which `top_k` finds candidates: at least, and at most."""
 SAMPLED = 512

@@ -88,10 +88,10 @@ def _first_of_rows(key_type: KeyType, number: int) -> Program:
     with program("first_of_rows", 1) as p:
         keys, length, slots = p.read("keys", key_type.bits), p.uniform("length", u32, 1), p.read("slots", bool_)
         found = p.write("found", u32, like=slots)
-        most = max(number, 2)  # the one greatest float would be selected, not found by a branch: 4 times as long
+        most = max(number, 2)  # with room for one, floats are selected without a branch: 4 times as long
         own, places = p.private("own", key_type.bits, most), p.private("places", u32, most)
         begin = p.let(p.global_id(0) * length[0])
-        # The number of keys bounds the loop for the estimate, which does not know the uniform.
+        # The estimate of the launch's time does not know the uniform: the number of keys is its bound.
         with p.range(least(length[0], keys.length)) as k:
             key = p.let(key_type.key(keys[begin + k]))
             with p.if_((k < most) | (key < own[most - 1])):

@@ -85,7 +85,7 @@ class Cpu:
 
     @property
     def of_optimizer(self) -> Cpu:
-        """This CPU as LLVM's optimizer is to see it, which takes gathers to be fast."""
+        """This CPU for LLVM's optimizer, which makes gathers unless it is told not to."""
         is_slow = self.is_x86 and not self.has_fast_gathers
         return replace(self, features=f"{self.features},+prefer-no-gather") if is_slow else self
 

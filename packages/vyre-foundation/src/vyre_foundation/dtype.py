@@ -154,5 +154,5 @@ def dtype_of_tag(tag: int) -> DType:
 
 
 def widest(dtypes: Iterable[DType]) -> DType:
-    """The type to which values of several types are converted: a float rather than an integer, then the signed one."""
+    """The type that remedies convert mixed values to: a float if there is one, then the largest, then a signed one."""
     return max(dtypes, key=lambda dtype: (dtype.is_float, dtype.size, dtype.is_signed))

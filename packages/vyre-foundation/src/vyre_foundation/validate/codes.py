@@ -127,7 +127,7 @@ _RULES = {
     "V061": Rule("Accesses and casts without a check are for legalizers.",
                  "an unchecked load", "a load"),
     "V062": Rule("The op of a call is defined by an installed dialect.",
-                 "a call of `nobody.knows`", "install the dialect"),
+                 "a call of `absent.op`", "install the dialect"),
     "V063": Rule("The operands and the result of a call have the types of one of the op's signatures.",
                  "a call with two operands of an op that takes one", "pass one"),
     "V064": Rule("A called op is a composition of pure ops over its operands, and not of itself.",

@@ -13,7 +13,7 @@ from vyre_foundation.dtype import DType
 from vyre_foundation.errors import BuildError
 
 TYPES = (DType, np.dtype, type, str)
-"""Python's types of what names a type of the language."""
+"""The Python types by which `vec` tells a type of the language, or its name, from a component."""
 
 
 def index() -> Any:
