@@ -43,6 +43,11 @@ _GATHERING = frozenset({"sapphirerapids", "emeraldrapids"})
 Nanoseconds for 16 elements of 32 bits in the cache of level 1, by a gather and by loads: Emerald Rapids 5 and 11, Ice
 Lake 9 and 7. The cores of a Sapphire Rapids are nearly those of an Emerald Rapids. Other CPUs were not measured.
 """
+_STORING = frozenset({"sapphirerapids", "emeraldrapids"})
+"""CPUs on which non-temporal stores of results that do not fit in the caches were measured to take less time.
+
+A copy of 64 MiB takes 0.72 of the time on an Emerald Rapids, a copy and a sum of its result 0.82.
+"""
 _V2 = "cx16 popcnt sahf sse3 ssse3 sse4.1 sse4.2"
 _V3 = f"{_V2} avx avx2 bmi bmi2 f16c fma lzcnt movbe xsave"
 _V4 = f"{_V3} avx512bw avx512cd avx512dq avx512f avx512vl"
@@ -82,6 +87,11 @@ class Cpu:
     def has_fast_gathers(self) -> bool:
         """Whether a gather takes less time than as many plain loads."""
         return self.model in _GATHERING and self.has("avx512bw")
+
+    @property
+    def has_fast_nontemporal_stores(self) -> bool:
+        """Whether a result that does not fit in the caches is stored faster if it bypasses them."""
+        return self.model in _STORING and self.vector_bits == 512
 
     @property
     def of_optimizer(self) -> Cpu:

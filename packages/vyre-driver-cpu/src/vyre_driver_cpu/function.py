@@ -17,6 +17,9 @@ INDEPENDENT = "!10"
 UNPREDICTABLE = "!14"
 """The advice for selections that are better instructions than branches."""
 
+NONTEMPORAL = "!15"
+"""The advice for stores that bypass the caches."""
+
 
 class FunctionText:
     """Lines of LLVM IR. `block` is the label of the block that is open: what is added next belongs to it.

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from vyre_driver.device.profile import Extent
 from vyre_driver_cpu.compiler import LoadedCode
 from vyre_driver_cpu.memory import HostBytes, HostMemory, ReadOnlyBytes
+from vyre_driver_cpu.runtime import past_caches
 
 Argument: TypeAlias = "HostMemory | HostBytes | ReadOnlyBytes | int"
 
@@ -40,7 +41,10 @@ class Module:
 
 
 class Grid(ctypes.Structure):
-    """The workgroups on each axis, the word that cancels a launch, and what asks the host meanwhile (see `printer`)."""
+    """The workgroups on each axis, the word that cancels a launch, and what asks the host meanwhile (see `printer`).
+
+    `past_caches` is the least size in bytes of results that bypass the caches.
+    """
 
     _fields_ = (
         ("x", ctypes.c_uint32),
@@ -48,6 +52,7 @@ class Grid(ctypes.Structure):
         ("z", ctypes.c_uint32),
         ("stop", ctypes.c_uint32),
         ("host", ctypes.c_void_p),
+        ("past_caches", ctypes.c_uint64),
     )
 
 
@@ -64,7 +69,7 @@ class Arguments:
     def __init__(self, args: Sequence[Argument], grid: Extent, total: int = 0) -> None:
         self.uses = args
         self.slots = (ctypes.c_uint64 * max(1, len(args)))()
-        self.grid = Grid(*grid)
+        self.grid = Grid(*grid, past_caches=past_caches())
         self.slots_address, self.grid_address = ctypes.addressof(self.slots), ctypes.addressof(self.grid)
         self.total = total or grid[0] * grid[1] * grid[2]
         self._launch = (ctypes.c_uint64 * 3)(self.slots_address, self.grid_address, self.total)

@@ -22,7 +22,7 @@ from vyre_driver.legalization.lowered import Kernel, Lowered, LoweredFunction
 from vyre_driver.legalization.schedule import RUNS
 from vyre_driver.legalization.text_forms import CallForm
 from vyre_driver_cpu.compiler import LOCALLY
-from vyre_driver_cpu.function import INDEPENDENT, LIKELY, UNPREDICTABLE, FunctionText
+from vyre_driver_cpu.function import INDEPENDENT, LIKELY, NONTEMPORAL, UNPREDICTABLE, FunctionText
 from vyre_driver_cpu.literals import operand_of
 from vyre_driver_cpu.privatization import PrivateBuffer, privatized
 from vyre_driver_cpu.registers import RegisterArrays
@@ -80,6 +80,7 @@ _ADVICE = (
     f'!12 = !{{!"llvm.loop.parallel_accesses", {INDEPENDENT}}}',
     f"{SCALAR} = distinct !{{{SCALAR}, !1, !8}}",
     f"{UNPREDICTABLE} = !{{}}",
+    f"{NONTEMPORAL} = !{{i32 1}}",
     "",
 )
 

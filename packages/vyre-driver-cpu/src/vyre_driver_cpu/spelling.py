@@ -276,7 +276,8 @@ class Spellings:
 
     Those of `lanes` work on vectors. `vector_bits` is the size of a register for vectors, `stream_bits` that of a
     vector in a loop that memory limits. `has_signalling`: some of its instructions tell signalling NaNs from others.
-    `gathers`: a gather takes less time than as many plain loads.
+    `gathers`: a gather takes less time than as many plain loads. `nontemporal`: non-temporal stores take less time than
+    plain ones for what does not fit in the caches.
     """
 
     ops: Mapping[tuple[str, DType], str]
@@ -289,6 +290,7 @@ class Spellings:
     has_half: bool
     has_signalling: bool
     gathers: bool
+    nontemporal: bool
 
     @property
     def masked_memory(self) -> bool:
@@ -313,6 +315,7 @@ class Spellings:
             vector_bits=self.vector_bits,
             stream_bits=self.stream_bits,
             gathers=self.gathers,
+            nontemporal=self.nontemporal,
             lanes=lanes,
         )
 
@@ -325,6 +328,7 @@ def spellings(
     vector_bits: int = 128,
     stream_bits: int = 256,
     gathers: bool = False,
+    nontemporal: bool = False,
     lanes: int = 1,
 ) -> Spellings:
     """The table of a kind of CPU. `has_half`: it converts between f16 and f32 itself, and LLVM calls no library."""
@@ -340,6 +344,7 @@ def spellings(
         has_half=has_half,
         has_signalling=has_signalling,
         gathers=gathers,
+        nontemporal=nontemporal,
     )
 
 
@@ -351,4 +356,5 @@ def spellings_of(cpu: Cpu) -> Spellings:
         vector_bits=cpu.vector_bits,
         stream_bits=cpu.stream_bits,
         gathers=cpu.has_fast_gathers,
+        nontemporal=cpu.has_fast_nontemporal_stores,
     )

@@ -299,12 +299,14 @@ class StatementPrinter:
 
     def _for(self, stmt: For) -> None:
         """The end is evaluated before the loop. Legalization has proven that the counter does not overflow."""
-        if stmt.is_parallel and self._vectorize(self, stmt):
-            return
+        if not (stmt.is_parallel and self._vectorize(self, stmt)):
+            self.loop(stmt, self.values.operand(stmt.start), self.values.operand(stmt.stop))
+
+    def loop(self, stmt: For, start: str, stop: str) -> None:
+        """A loop from `start` to `stop` for LLVM."""
         if stmt.is_parallel and not self._rare:
             self.streams += is_stream(stmt)
             self.left_to_llvm += not any(isinstance(s, For) and s.is_parallel for s in statements(stmt.body))
-        start, stop = self.values.operand(stmt.start), self.values.operand(stmt.stop)
         behind, chunk = self._out.name("behind"), chunk_of(stmt) if self.asks else None
         if chunk is None:
             self._iterations(stmt, start, stop, behind, behind, self._advice(stmt))

@@ -53,7 +53,7 @@ def vectors_of(parent: StatementPrinter, loop: For) -> LoopVectors | None:
     scope = parent.scope
     stmts = tuple(statements(loop.body))
     nodes = postorder(e for s in stmts for e in expressions(s))
-    if loop.start.dtype is not u32 or loop.step != 1 or not _can_mask(loop, stmts, nodes):
+    if loop.start.dtype is not u32 or loop.step != 1 or not can_mask(loop, stmts, nodes):
         return None
     of = partial(VectorLanes, loop, lets=scope.lets, mutable=parent.mutable, bounds=scope.bounds)
     lanes = of(_width(scope, loop, stmts, nodes, scope.spellings.vector_bits))
@@ -157,7 +157,7 @@ def _is_permuted(stmt: Store, lanes: VectorLanes) -> bool:
     return any(b - a != 1 for a, b in pairwise(pattern.offsets))
 
 
-def _can_mask(loop: For, stmts: tuple[Stmt, ...], nodes: list[Expr]) -> bool:
+def can_mask(loop: For, stmts: tuple[Stmt, ...], nodes: list[Expr]) -> bool:
     """Whether every statement has a form for vectors, and nothing is summed up over invocations.
 
     Lanes may wait in a loop for an atomic of another lane, which has left the loop and waits for them. None waits for a

@@ -8,9 +8,10 @@ fast they load all that is not near, and words for what is small.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import partial
 
+from vyre_driver_cpu.function import NONTEMPORAL
 from vyre_driver_cpu.lane_rows import NEAR, Group, row_groups, split
 from vyre_driver_cpu.lanes import Pattern, VectorLanes, can_address
 from vyre_driver_cpu.spelling import LINE, TYPES
@@ -35,6 +36,7 @@ class VectorValues(VectorArithmetic):
     """The values of a vector, and the elements of memory that its lanes load and store.
 
     `in_order`: rows of elements are loaded from memory of the launch in the order of the program (see `registers`).
+    Where all lanes are active, stores to the buffers of `past_caches` fill lines, and are non-temporal.
     """
 
     def __init__(
@@ -45,8 +47,10 @@ class VectorValues(VectorArithmetic):
         *,
         constants_in_memory: bool = False,
         in_order: bool = False,
+        past_caches: Set[Buffer] = frozenset(),
     ) -> None:
         super().__init__(scope, lanes, first, constants_in_memory=constants_in_memory)
+        self._past_caches = past_caches
         self._in_order = in_order
         self._rows: list[dict[Group, list[dict[int, str]]]] = [{}]
         """Rows that are loaded in the blocks around the present place, by the distance of their elements."""
@@ -436,6 +440,8 @@ class VectorValues(VectorArithmetic):
         vector, width, size = self.type(buffer.dtype), self.lanes.width, buffer.dtype.size
         place = f"ptr {base}, align {size}"
         if self.mask is None:
+            if buffer in self._past_caches:
+                place = f"ptr {base}, align {LINE}, !nontemporal {NONTEMPORAL}"
             self._out.add(f"store {vector} {given}, {place}")
             return
         name = f"@llvm.masked.store.v{width}{_suffix(buffer.dtype)}.p0"

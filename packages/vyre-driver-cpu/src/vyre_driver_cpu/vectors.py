@@ -14,13 +14,14 @@ branches, nor divide, nor address memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 
 from vyre_driver.codegen.placement import Life
 from vyre_driver_cpu.lane_rows import RowStores, row_stores, split
 from vyre_driver_cpu.lanes import VectorLanes
 from vyre_driver_cpu.loops import chunk_of
+from vyre_driver_cpu.nontemporal import FENCE, is_faster, nontemporal_loop
 from vyre_driver_cpu.registers import RegisterArrays, runs_once
 from vyre_driver_cpu.spelling import COMBINED, TYPES
 from vyre_driver_cpu.statements import BY_FOUR, ROLLED, UNROLLED, Chunks, Counting, StatementPrinter, sign_of
@@ -28,7 +29,7 @@ from vyre_driver_cpu.values import FunctionScope
 from vyre_driver_cpu.vector_loops import LONG, is_combined, vectors_of
 from vyre_driver_cpu.vector_values import VectorValues
 from vyre_foundation.dtype import u32
-from vyre_foundation.ir.buffer import Memory
+from vyre_foundation.ir.buffer import Buffer, Memory
 from vyre_foundation.ir.expr import Apply, Call, Expr, Literal, Load, Local
 from vyre_foundation.ir.stmt import Assign, Atomic, Body, Break, Continue, For, If, Let, Stmt, Store, Var
 from vyre_foundation.ir.walk import expressions, jumps_of, postorder, statements
@@ -322,7 +323,7 @@ def print_vectors(registers: RegisterArrays, parent: StatementPrinter, loop: For
         return True
     vectors = vectors_of(parent, loop)
     if vectors is None:
-        return False
+        return _print_nontemporal(parent, loop)
     narrow, lanes = vectors.narrow, vectors.wide
     nodes = postorder(e for s in statements(loop.body) for e in expressions(s))
     parent.vectorized.append(len(nodes))
@@ -346,6 +347,30 @@ def print_vectors(registers: RegisterArrays, parent: StatementPrinter, loop: For
     return True
 
 
+def _print_nontemporal(parent: StatementPrinter, loop: For) -> bool:
+    """Print a loop with non-temporal stores for large results, and what is left of it for LLVM; False without these."""
+    if (found := nontemporal_loop(parent, loop)) is None:
+        return False
+    lanes = found.lanes
+    scope, out, t, number = parent.scope, parent.scope.out, TYPES[u32], parent.number
+    start, stop = parent.values.operand(loop.start), parent.values.operand(loop.stop)
+    count = out.value(f"call {t} @llvm.usub.sat.{t}({t} {stop}, {t} {start})")
+    condition = is_faster(parent, found, start, count)
+    past, rest, before = out.name("past"), out.name("rest"), out.block
+    end = out.value(f"add {t} {start}, {out.value(f'and {t} {count}, {-lanes.width}')}")
+    out.branch(condition, past, rest)
+    out.open(past)
+    scope.known.enter()
+    _print_loop(parent, loop, lanes, start, end, past_caches={store.buffer for store in found.stores})
+    scope.known.leave()
+    out.add(FENCE)
+    last = out.block
+    out.open(rest)
+    parent.number = number
+    parent.loop(loop, out.value(f"phi {t} [ {start}, %{before} ], [ {end}, %{last} ]"), stop)
+    return True
+
+
 def _print_loop(
     parent: StatementPrinter,
     loop: For,
@@ -355,13 +380,17 @@ def _print_loop(
     *,
     masks: bool = False,
     constants_in_memory: bool = False,
+    past_caches: Set[Buffer] = frozenset(),
 ) -> None:
-    """Vectors from `start` to `stop`. `masks`: the last may have lanes behind it, which are not active."""
+    """Vectors from `start` to `stop`. `masks`: the last may have lanes behind it, which are not active.
+
+    Stores of whole vectors to the buffers of `past_caches` are non-temporal.
+    """
     scope, out, t = parent.scope, parent.scope.out, TYPES[u32]
     counting = Counting(out, t, "u", start, lanes.width)
     counter = counting.open()
     counting.test(out.value(f"icmp ult {t} {counter}, {stop}"))
-    values = VectorValues(scope, lanes, counter, constants_in_memory=constants_in_memory)
+    values = VectorValues(scope, lanes, counter, constants_in_memory=constants_in_memory, past_caches=past_caches)
     counted = scope.symbols[lanes.counter] = values.counted()
     if masks:
         inside = out.value(f"icmp ult {values.type(u32)} {counted}, {values.splat(stop, u32)}")
