@@ -342,8 +342,6 @@ def test_a_target_that_something_else_uses_receives_a_copy(backend: vy.VyreBacke
     assert neighbours(x, out=x, back=other)[0] is x
     assert (x.numpy().tolist(), other.numpy().tolist()) == (ahead, behind)
     x = vy.array(host, backend=backend)
-    neighbours(x, out=other, back=other)
-    assert other.numpy().tolist() == behind
     half = vy.zeros(16, vy.f32, backend=backend)[8:]
     neighbours(x, out=half, back=other)
     assert half.numpy().tolist() == ahead
@@ -354,6 +352,38 @@ def test_a_target_that_something_else_uses_receives_a_copy(backend: vy.VyreBacke
     again = vy.asarray(np.from_dlpack(exported), backend=backend)
     neighbours(again, out=exported, back=other)
     assert (exported.numpy().tolist(), other.numpy().tolist()) == (ahead, behind)
+
+
+def test_results_that_would_overlap_are_refused(backend: vy.VyreBackend) -> None:
+    x, whole = vy.array(np.arange(1, 9, dtype=np.float32), backend=backend), vy.zeros(16, vy.f32, backend=backend)
+    for out, back in ((whole[:8], whole[:8]), (whole[:8], whole[4:12]), (whole[::2], whole[8:]), (x, x)):
+        with pytest.raises(InvalidInput, match="'back': got memory of both, expected memory apart from that for 'out'"):
+            neighbours(x, out=out, back=back)
+    neighbours(x, out=whole[::2], back=whole[1::2])
+    assert whole.numpy().reshape(8, 2).T.tolist() == [[*range(2, 9), 0], [0, *range(1, 8)]]
+
+
+def test_results_in_memory_that_is_shared_with_the_host_are_refused(backend: vy.VyreBackend) -> None:
+    host = np.zeros(8, np.float32)
+    x, shared = np.arange(8, dtype=np.float32), vy.asarray(host, backend=backend)
+    shared[0] = 5
+    if host[0] != 5:
+        pytest.skip("the backend does not use memory of the host")
+    for out, back in ((host, shared), (shared, vy.asarray(host, backend=backend))):
+        with pytest.raises(InvalidInput, match="'back': got memory of both"):
+            neighbours(x, out=out, back=back)
+
+
+def test_a_view_that_repeats_elements_receives_nothing(backend: vy.VyreBackend) -> None:
+    x = np.arange(8, dtype=np.float32)
+    repeated = vy.zeros(1, vy.f32, backend=backend).broadcast_to((8,))
+    with pytest.raises(InvalidInput, match="'out': got one that repeats elements"):
+        neighbours(x, out=repeated)
+    with pytest.raises(InvalidInput, match="'out': got one that repeats elements"):
+        vy.sort(x, out=repeated)
+    with pytest.raises(InvalidInput, match="got one that repeats elements"):
+        repeated[...] = x
+    assert not repeated.numpy().any()
 
 
 def test_a_trap_leaves_a_target_as_it_was(backend: vy.VyreBackend) -> None:
@@ -977,3 +1007,19 @@ def test_a_column_with_missing_elements_is_refused_everywhere(column: type[Colum
     assert np.asarray(use(column(values, 0))).tolist() in (6, [1, 2, 3], [2, 4, 6])
     with pytest.raises(InvalidInput, match=r"got 2 nulls, expected an array without nulls.*Fix: fill them first"):
         use(column(values, 2))
+
+
+def test_a_graph_refuses_two_arrays_over_one_memory_of_the_host(backend: vy.VyreBackend) -> None:
+    with vy.graph("g") as g:
+        given, out, back = (g.resident(name, vy.f32, 8) for name in ("x", "out", "back"))
+        neighbours(given, out=out, back=back)
+    compiled, host = g.compile(backend), np.zeros(8, np.float32)
+    x, one, other = vy.zeros(8, vy.f32, backend=backend), *(vy.asarray(host, backend=backend) for _ in range(2))
+    one[0] = 5
+    if host[0] != 5:
+        pytest.skip("the backend does not use memory of the host")
+    with pytest.raises(InvalidInput, match="'back': got the memory of 'out', expected memory apart from 'out'"):
+        compiled.run(x=x, out=one, back=other)
+    with pytest.raises(InvalidInput, match="'back': got the memory of 'out', expected a resource of its own"):
+        backend.dispatch_resident(neighbours.program, [x.resource, one.resource, other.resource])
+    compiled.run(x=one, out=x, back=vy.zeros(8, vy.f32, backend=backend))

@@ -5,6 +5,7 @@ import pytest
 
 import vyre as vy
 from vyre_driver import DispatchConfig, availability
+from vyre_driver.errors import InvalidInput
 
 CPU = pytest.mark.skipif(not availability("cpu").is_available, reason="needs the backend cpu")
 
@@ -108,10 +109,24 @@ def test_arrays_that_overlap_receive_what_others_would() -> None:
     wide = np.zeros((6, 20), np.float32)
     shifted(X, out=wide[:, ::2])
     assert np.array_equal(wide[:, ::2], expected)
-    line = np.arange(1, 12, dtype=np.float32)
-    low, high = both(line[:10])
-    assert np.array_equal(both(line[:10], low=line[1:], high=line[:10])[1], high)
-    assert low.shape == high.shape
+    line = np.arange(1, 21, dtype=np.float32)
+    low, high = both(line[5:15].copy())
+    found = both(line[5:15], low=line[:10], high=line[10:])  # both overlap the input, and not each other
+    assert np.array_equal(found[0], low)
+    assert np.array_equal(found[1], high)
+
+
+def test_results_that_would_overlap_are_refused() -> None:
+    """Of two results in the same memory, one would be lost without a word."""
+    line, a = np.zeros(20, np.float32), np.arange(1, 11, dtype=np.float32)
+    for low, high in ((line[:10], line[:10]), (line[:10], line[5:15]), (line[::2], line[10:])):
+        with pytest.raises(InvalidInput, match="'high': got memory of both, expected memory apart from that for 'low'"):
+            both(a, low=low, high=high)
+    with pytest.raises(InvalidInput, match="'low': got one that repeats elements"):
+        both(a, low=np.lib.stride_tricks.as_strided(line, (10,), (0,)))
+    assert not line.any()
+    low, high = both(a, low=line[::2], high=line[1::2])  # interleaved, and apart
+    assert [low.tolist(), high.tolist()] == [x.tolist() for x in both(a)]
 
 
 @pytest.mark.parametrize("exported", [memoryview, lambda a: memoryview(a.data), lambda a: a[::1]])

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vyre_driver import DeviceArray, VyreBackend
-from vyre_driver.arrays.array import require_same_backend
+from vyre_driver.arrays.array import require_no_repeats, require_same_backend
 from vyre_driver.arrays.make import imported
 from vyre_driver.backend.typed import refuse_missing
 from vyre_driver.errors import DeviceOutOfMemory, InvalidInput
@@ -296,6 +296,8 @@ def target(out: Array, arrays: Sequence[Array], dtype: DType, shape: tuple[int, 
     if isinstance(out, np.ndarray) and not out.flags.writeable:
         fix = "pass an array of your own, such as numpy.empty(…) makes"
         raise InvalidInput("out", needed="an array that can be written to", got="a read-only one", fix=fix)
+    if isinstance(out, (np.ndarray, DeviceArray)):
+        require_no_repeats("out", out.shape, out.strides)
     recorded = next((array for array in arrays if isinstance(array, RecordedRange)), None)
     if recorded is not None and getattr(out, "recorder", None) is not recorded.recorder:
         needed, fix = f"a range of the graph of {recorded!r}", "make the result an output of the graph"

@@ -103,3 +103,19 @@ def test_a_read_only_slot_is_refused_before_anything_is_written() -> None:
     with pytest.raises(InvalidInput, match="output buffer 1"):
         replace_output_buffers_preserving_slots([first, b"56"], RESULTS)
     assert first == bytes(4)
+
+
+@pytest.mark.parametrize(("first", "second"), [((0, 8), (0, 8)), ((0, 8), (4, 12)), ((7, 15), (0, 8))])
+def test_output_buffers_that_overlap_are_refused(first: tuple[int, int], second: tuple[int, int]) -> None:
+    memory = np.zeros(16, np.uint8)
+    outputs = [memory[slice(*first)], np.zeros(8, np.uint8), memory[slice(*second)]]
+    with pytest.raises(InvalidInput, match="'output buffer 2': got memory of output buffer 0, expected memory of its"):
+        replace_output_buffers_preserving_slots(outputs, [memoryview(bytes([n] * 8)) for n in (1, 2, 3)])
+    assert not memory.any()
+
+
+def test_output_buffers_beside_each_other_are_not() -> None:
+    memory = np.zeros(16, np.uint8)
+    outputs = [memory[8:], memory[:8], bytearray(), bytearray()]
+    replace_output_buffers_preserving_slots(outputs, [memoryview(bytes([n] * 8)) for n in (1, 2, 3, 4)])
+    assert memory.tolist() == [2] * 8 + [1] * 8

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 
 import numpy as np
@@ -55,6 +56,9 @@ _IN_PLACE = {
 """Methods that change an array: called on `.numpy()` they would change a copy."""
 NAMED_HOLDERS = 5
 """How many arrays the error of a full device names."""
+
+
+_ANCHOR = np.zeros(1, np.uint8)
 
 
 class DeviceArray(WithoutOperators, ResidentArray):
@@ -417,7 +421,7 @@ class DeviceArray(WithoutOperators, ResidentArray):
             given: An array of the same backend, copied on the device, or a NumPy array, which is uploaded.
 
         Raises:
-            InvalidInput: The array has another type, shape or backend.
+            InvalidInput: The array has another type, shape or backend, or this one is a view that repeats elements.
         """
         if not isinstance(given, (np.ndarray, DeviceArray)):
             fix = "pass a NumPy array or an array of the device"
@@ -430,6 +434,7 @@ class DeviceArray(WithoutOperators, ResidentArray):
             raise InvalidInput("array", needed=needed, got=got, fix=fix)
         if self.size == 0:
             return
+        require_no_repeats("array", self.shape, self.strides)
         if isinstance(given, np.ndarray) and self.is_contiguous:
             data = np.ascontiguousarray(given).reshape(-1).view(np.uint8)
             self.backend.upload_resident_at(self._resource, self._offset * self.dtype.size, data)
@@ -500,6 +505,40 @@ def allocate(backend: VyreBackend, dtype: DType, shape: tuple[int, ...], *, is_z
         raise DeviceOutOfMemory(nbytes, fix=_holders(backend) or error.fix) from error
     memory.holders[id(memory)] = Holder(memory.resource.byte_len, backend, dtype, shape)
     return DeviceArray(backend, memory, dtype, shape)
+
+
+def require_targets_apart(targets: Mapping[str, Any]) -> None:
+    """Raise `InvalidInput` if two arrays for results, of the host or of a device, have an element in common."""
+    for (first, a), (second, b) in combinations(targets.items(), 2):
+        if shares_memory(a, b):
+            fix = "pass other memory for each result, or leave one out: what is returned is new"
+            raise InvalidInput(second, needed=f"memory apart from that for {first!r}", got="memory of both", fix=fix)
+
+
+def shares_memory(a: Any, b: Any) -> bool:
+    """Return whether two arrays, of NumPy or of a device, have an element in common."""
+    if isinstance(a, DeviceArray) and isinstance(b, DeviceArray) and a._memory is b._memory:
+        return np.shares_memory(_positions(a), _positions(b))
+    for array in (a, b):  # only arrays over memory that was exported, or is foreign, have memory of others
+        if isinstance(array, DeviceArray) and not (array._memory.is_shared and is_on_host(array.backend)):
+            return False
+    first, second = (array.numpy(copy=False) if isinstance(array, DeviceArray) else array for array in (a, b))
+    return np.shares_memory(first, second)
+
+
+def _positions(array: DeviceArray) -> npt.NDArray[np.uint8]:
+    """Where the elements are from the begin of the memory: a view of NumPy that is compared, and never read."""
+    size = array.dtype.size
+    shape, strides = (2, *array.shape, size), (array._offset * size, *array.strides, 1)
+    found: npt.NDArray[np.uint8] = np.lib.stride_tricks.as_strided(_ANCHOR, shape, strides)[1]
+    return found
+
+
+def require_no_repeats(name: str, shape: Sequence[int], strides: Sequence[int]) -> None:
+    """Raise `InvalidInput` for a view whose indices stand for one element several times, which no result can go to."""
+    if any(length > 1 and not stride for length, stride in zip(shape, strides, strict=True)) and 0 not in shape:
+        needed, got = "a view of different elements", f"one that repeats elements, with the strides {tuple(strides)}"
+        raise InvalidInput(name, needed=needed, got=got, fix="store into the array that was broadcast, or into a copy")
 
 
 def numpy_dtype(array: Any) -> np.dtype[Any]:

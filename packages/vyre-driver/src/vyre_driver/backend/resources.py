@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import TYPE_CHECKING, NoReturn
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
@@ -34,6 +35,8 @@ class Resource:
     byte_len: int
     _end: Callable[[], object] | None = field(default=None, repr=False, compare=False)
     _is_live: Callable[[], bool] | None = field(default=None, repr=False, compare=False)
+    is_foreign: bool = field(default=False, repr=False, compare=False)
+    """Whether it is the array of another library. Several handles may stand for such memory."""
 
     def __hash__(self) -> int:
         return self.id
@@ -52,6 +55,45 @@ class Resource:
         """Free the memory if it has not been freed. It is available again after the next call of the backend."""
         if self._end is not None:
             self._end()
+
+
+def first_overlap(
+    resources: Sequence[Resource], is_written: Sequence[bool], export: Callable[[Resource], object]
+) -> tuple[int, int] | None:
+    """Return the positions of the first two resources with common memory of which one is written, or None.
+
+    Args:
+        resources: Handles of one backend.
+        is_written: Whether each of them is written.
+        export: The memory of a resource as an array, as `VyreBackend.export_resident` gives it. It is called only if
+            one of them `is_foreign`.
+    """
+    first: dict[int, int] = {}
+    for number, resource in enumerate(resources):
+        other = first.setdefault(resource.id, number)
+        if other != number and (is_written[number] or is_written[other]):
+            return other, number
+    if not any(resource.is_foreign for resource in resources):
+        return None
+    spans = [_span(resource, export) for resource in resources]
+    pairs = combinations(range(len(spans)), 2)
+    return next(((m, n) for m, n in pairs if (is_written[m] or is_written[n]) and meet(spans[m], spans[n])), None)
+
+
+def _span(resource: Resource, export: Callable[[Resource], object]) -> range:
+    """The addresses of a resource, in host memory or on a device; empty if unknown."""
+    try:
+        exported = export(resource)
+    except UnsupportedFeature:
+        return range(0)
+    protocol = next((name for name in dir(exported) if name.endswith("array_interface__")), None)
+    start = 0 if protocol is None else int(getattr(exported, protocol)["data"][0])
+    return range(start, start + resource.byte_len) if start else range(0)
+
+
+def meet(a: range, b: range) -> bool:
+    """Return whether two ranges of addresses have one in common."""
+    return a.start < b.stop and b.start < a.stop and bool(a) and bool(b)
 
 
 class ResidentArray(ABC):

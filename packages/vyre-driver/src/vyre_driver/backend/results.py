@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
@@ -112,6 +113,31 @@ def host_bytes(name: str, buffer: HostBuffer, *, writable: bool = False) -> memo
     return view if view.format == "B" and view.ndim == 1 else view.cast("B")
 
 
+def writable_outputs(outputs: OutputBuffers) -> list[memoryview]:
+    """Return the bytes of every output buffer, or raise `InvalidInput` if one is read-only, or overlaps another."""
+    views = [host_bytes(f"output buffer {n}", output, writable=True) for n, output in enumerate(outputs)]
+    require_apart(views)
+    return views
+
+
+def require_apart(views: Sequence[memoryview]) -> None:
+    """Raise `InvalidInput` if two output buffers overlap: each holds one output."""
+    if len(views) < 2:
+        return
+    spans = sorted((span.start, span.stop, n) for n, view in enumerate(views) if (span := addresses_of(view)))
+    for (_, stop, first), (start, _, second) in pairwise(spans):
+        if start < stop:
+            first, second = sorted((first, second))
+            got, fix = f"memory of output buffer {first}", "pass other memory for each output"
+            raise InvalidInput(f"output buffer {second}", needed="memory of its own", got=got, fix=fix)
+
+
+def addresses_of(view: memoryview) -> range:
+    """Return the addresses of the bytes of host memory."""
+    start = np.frombuffer(view, np.uint8).__array_interface__["data"][0] if view.nbytes else 0
+    return range(start, start + view.nbytes)
+
+
 def is_plain(view: memoryview) -> bool:
     """Return whether `view` contains no references to Python objects.
 
@@ -138,10 +164,10 @@ def borrowed_input_slices(inputs: Inputs) -> list[memoryview]:
 def replace_output_buffers_preserving_slots(outputs: OutputBuffers, results: Sequence[memoryview]) -> None:
     """Store `results` in the list `outputs`, which has as many elements afterwards.
 
-    Buffers of the right size are written to; others are replaced. If a buffer is read-only, an error is raised and
-    nothing is written.
+    Buffers of the right size are written to; others are replaced. If a buffer is read-only or overlaps another one, an
+    error is raised and nothing is written.
     """
-    targets = [host_bytes(f"output buffer {n}", slot, writable=True) for n, slot in enumerate(outputs)]
+    targets = writable_outputs(outputs)
     for slot, target in enumerate(targets[: len(results)]):
         if target.nbytes == results[slot].nbytes:
             target[:] = results[slot]

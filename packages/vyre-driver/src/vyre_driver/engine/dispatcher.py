@@ -17,7 +17,15 @@ import numpy as np
 from vyre_driver.backend.config import DispatchConfig, require_wait
 from vyre_driver.backend.pending import PendingDispatch, ReadyPending
 from vyre_driver.backend.resources import Resource
-from vyre_driver.backend.results import Inputs, OutputBuffers, Outputs, TimedDispatchResult, host_bytes
+from vyre_driver.backend.results import (
+    Inputs,
+    OutputBuffers,
+    Outputs,
+    TimedDispatchResult,
+    host_bytes,
+    require_apart,
+    writable_outputs,
+)
 from vyre_driver.backend.typed import ordered_inputs, require_whole_elements, shaped
 from vyre_driver.engine.cached_launch import CachedLaunch
 from vyre_driver.engine.device import Device
@@ -106,6 +114,7 @@ class Dispatcher:
     ) -> None:
         """The same into output buffers of the caller, a list for each dispatch. Those of another size are replaced."""
         views = [writable_outputs(given) for given in output_buffers]
+        require_apart([view for given in views for view in given])
         for given, outputs in zip(output_buffers, self._batched(program, batch, config, views), strict=True):
             fill_output_buffers(given, outputs)
 
@@ -203,13 +212,6 @@ def _typed(program: Program, arrays: Mapping[str, object]) -> tuple[Sequence[Any
             is_flat = False
         found.append(array)
     return (found, is_flat) if len(found) == len(arrays) else (ordered_inputs(program, arrays), False)
-
-
-def writable_outputs(output_buffers: OutputBuffers) -> OutputViews:
-    """All output buffers as bytes, or `InvalidInput` for one that cannot be written to."""
-    return [
-        host_bytes(f"output buffer {n}", output_buffer, writable=True) for n, output_buffer in enumerate(output_buffers)
-    ]
 
 
 def fill_output_buffers(output_buffers: OutputBuffers, outputs: Sequence[memoryview | None]) -> None:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from vyre_driver.backend.results import TimedDispatchResult
+from vyre_driver.backend.resources import meet
+from vyre_driver.backend.results import TimedDispatchResult, addresses_of
 from vyre_driver.device.profile import Extent
 from vyre_driver.engine.code import CompiledCode
 from vyre_driver.engine.device import Device
@@ -268,16 +269,11 @@ class PreparedLaunch:
         if self.traps is not None:
             return [None] * len(layouts)
         found: list[memoryview | None] = []
-        taken = [_span(view) for view in inputs]
+        taken = [addresses_of(view) for view in inputs]
         for n, layout in enumerate(layouts):
-            view = views[n] if n < len(views) and views[n].nbytes == layout.size > 0 else None
-            if view is not None:
-                start, stop = _span(view)
-                if any(start < other_stop and other_start < stop for other_start, other_stop in taken):
-                    view = None
-                else:
-                    taken.append((start, stop))
-            found.append(view)
+            fits = n < len(views) and views[n].nbytes == layout.size > 0
+            is_free = fits and not any(meet(addresses_of(views[n]), other) for other in taken)
+            found.append(views[n] if is_free else None)
         return found
 
     def _launch_once(self, inputs: Sequence[Any], targets: Targets | None = None) -> Any:
@@ -415,12 +411,6 @@ class PreparedLaunch:
             sidecar = memoryview(bytearray(8 * len(tags)))
             self.device.copy_out(self.traps, sidecar)
             raise_trap(tags, sidecar, self.plan.program)
-
-
-def _span(view: Any) -> tuple[int, int]:
-    """The addresses of the first byte and behind the last."""
-    start = int(np.frombuffer(view, np.uint8).__array_interface__["data"][0]) if view.nbytes else 0
-    return start, start + view.nbytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ def resident_request(
     the device, hence after everything that was enqueued before.
     """
     allocations = [device.residents.find(resource) for resource in resources]
-    buffers = bound_buffers(program, resources)
+    buffers = bound_buffers(device.residents, program, resources)
     places = {b.name: allocation for b, allocation in zip(buffers, allocations, strict=True)}
     given = used_bytes(buffers, resources)
     sizes = tuple([given[buffer.name] for buffer in program.inputs])

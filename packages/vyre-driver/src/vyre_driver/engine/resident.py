@@ -25,6 +25,7 @@ from vyre_driver.backend.resources import (
     DeviceBuffer,
     ResidentReadRange,
     Resource,
+    first_overlap,
     validate_buffer_ownership,
 )
 from vyre_driver.backend.results import Inputs, Outputs, TimedDispatchResult, host_bytes
@@ -116,15 +117,21 @@ class Residents:
             fix = "upload it to a buffer of this backend"
             raise InvalidInput("foreign", needed=needed, got=f"a {type(foreign).__name__}", fix=fix)
         assert isinstance(byte_len, int)
-        return self._entered(allocation, byte_len)
+        return self._entered(allocation, byte_len, is_foreign=True)
 
-    def _entered(self, allocation: Allocation, byte_len: int) -> Resource:
+    def _entered(self, allocation: Allocation, byte_len: int, *, is_foreign: bool = False) -> Resource:
         generation = self._device.generation
         number = next(_ids)
         end = partial(self.dropped.append, number)  # no more than that: it may run inside of any call
         is_live = partial(_is_live, weakref.ref(self), number)
         resource = Resource(
-            backend=self._backend, id=number, generation=generation, byte_len=byte_len, _end=end, _is_live=is_live
+            backend=self._backend,
+            id=number,
+            generation=generation,
+            byte_len=byte_len,
+            _end=end,
+            _is_live=is_live,
+            is_foreign=is_foreign,
         )
         self._live[number] = weakref.ref(resource), byte_len, allocation
         weakref.finalize(resource, end).atexit = False
@@ -269,12 +276,12 @@ def host_buffers(program: Program) -> tuple[Buffer, ...]:
     return tuple([buffer for buffer in program.buffers if buffer.memory.is_host_visible])
 
 
-def bound_buffers(program: Program, resources: Sequence[Resource]) -> tuple[Buffer, ...]:
-    """The buffers of `resources` in binding order. One resource is two buffers only if neither is written."""
+def bound_buffers(residents: Residents, program: Program, resources: Sequence[Resource]) -> tuple[Buffer, ...]:
+    """The buffers of `resources` in binding order. Two buffers have memory in common only if neither is written."""
     buffers = host_buffers(program)
     if len(resources) != len(buffers):
         raise _wrong_number(buffers, len(resources))
-    _require_apart(buffers, resources)
+    _require_apart(buffers, resources, residents.export)
     return buffers
 
 
@@ -301,15 +308,17 @@ def require_capacity(name: str, needed: int, allocation: Allocation) -> None:
         )
 
 
-def _require_apart(buffers: Sequence[Buffer], resources: Sequence[Resource]) -> None:
-    """Refuse one resource for two buffers of which one is written: buffers of a program do not overlap."""
-    first: dict[int, Buffer] = {}
-    for buffer, resource in zip(buffers, resources, strict=True):
-        other = first.setdefault(resource.id, buffer)
-        if other is not buffer and (buffer.is_output or other.is_output):
-            needed = f"a resource of its own: {other.name!r} and {buffer.name!r} are not both read alone"
-            fix = "allocate another resource, or declare one buffer that is read and written"
-            raise InvalidInput(buffer.name, needed=needed, got=f"the resource of {other.name!r}", fix=fix)
+def _require_apart(
+    buffers: Sequence[Buffer], resources: Sequence[Resource], export: Callable[[Resource], object]
+) -> None:
+    """Refuse common memory of two buffers of which one is written: buffers of a program do not overlap."""
+    found = first_overlap(resources, [buffer.is_output for buffer in buffers], export)
+    if found is not None:
+        other, buffer = (buffers[n] for n in found)
+        needed = f"a resource of its own: {other.name!r} and {buffer.name!r} are not both read alone"
+        fix = "allocate another resource, or declare one buffer that is read and written"
+        got = f"the {'resource' if resources[found[0]] == resources[found[1]] else 'memory'} of {other.name!r}"
+        raise InvalidInput(buffer.name, needed=needed, got=got, fix=fix)
 
 
 def _wrong_number(buffers: Sequence[Buffer], got: int) -> InvalidInput:
@@ -539,7 +548,7 @@ class HostMemoryBackend(ResidentBackend, contract=1, checked=False):
             raise UnsupportedFeature("output ranges over resident memory", backend=self.id())
         with self._residents() as residents:
             allocations = [residents.find(resource) for resource in resources]
-            buffers = bound_buffers(program, resources)
+            buffers = bound_buffers(residents, program, resources)
             memory = {b.name: allocation for b, allocation in zip(buffers, allocations, strict=True)}
             used = used_bytes(buffers, resources)
             inputs = [memory[buffer.name].memory[: used[buffer.name]] for buffer in program.inputs]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self, runtime_checkab
 import numpy as np
 
 from vyre_driver.backend.contract import VyreBackend
-from vyre_driver.backend.resources import ResidentArray, Resource
+from vyre_driver.backend.resources import ResidentArray, Resource, first_overlap
 from vyre_driver.backend.typed import array_bytes
 from vyre_driver.errors import BackendError, InvalidInput, StaleHandle, UnsupportedFeature
 from vyre_driver.graph.evaluate import failed_at
@@ -236,12 +236,13 @@ class CompiledGraph:
         return given
 
     def _require_apart(self, handles: Mapping[str, Resource]) -> None:
-        names: dict[Resource, str] = {}
-        for name, handle in handles.items():
-            other = names.setdefault(handle, name)
-            if other != name and {name, other} & self._written:
-                needed = f"memory apart from {other!r}: the graph writes to one of the two"
-                raise InvalidInput(name, needed=needed, got=f"the handle of {other!r}", fix="allocate another resource")
+        names, resources = list(handles), list(handles.values())
+        found = first_overlap(resources, [name in self._written for name in names], self.backend.export_resident)
+        if found is not None:
+            other, name = (names[n] for n in found)
+            needed = f"memory apart from {other!r}: the graph writes to one of the two"
+            got = f"the {'handle' if handles[other] == handles[name] else 'memory'} of {other!r}"
+            raise InvalidInput(name, needed=needed, got=got, fix="allocate another resource")
 
 
 def _named(inputs: object, arrays: Mapping[str, object]) -> dict[str, object]:

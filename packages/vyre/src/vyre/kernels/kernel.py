@@ -23,7 +23,7 @@ from vyre.kernels.errors import KernelError
 from vyre.kernels.source import FunctionSource
 from vyre.kernels.values import public_name
 from vyre_driver import DeviceArray, DispatchConfig, EngineBackend, UnsupportedFeature, VyreBackend
-from vyre_driver.arrays.array import numpy_dtype
+from vyre_driver.arrays.array import numpy_dtype, require_no_repeats, require_targets_apart
 from vyre_driver.arrays.dispatch import backend_of, dispatch_device_arrays
 from vyre_driver.arrays.make import host_zeros, zeros
 from vyre_driver.arrays.structs import given_units, over_units
@@ -198,6 +198,8 @@ class KernelLauncher(HostCallable):
         for name, shape in launch.results:
             if name in targets:
                 _require_target(name, targets[name], self._program.buffer(name).dtype.numpy, shape)
+        if len(targets) > 1:
+            require_targets_apart(targets)
 
     def _dispatch_into(self, launch: PreparedCall, inputs: Mapping[str, Any], targets: Mapping[str, Any]) -> bool:
         """Dispatch into arrays of the caller; whether there is one in order for each result. If not, nothing has run.
@@ -326,6 +328,7 @@ def _require_target(name: str, target: Any, dtype: npt.DTypeLike, shape: tuple[i
     refuse_missing(name, target)
     if isinstance(target, np.ndarray) and not target.flags.writeable:
         raise InvalidInput(name, needed="an array that can be written", got="one that cannot", fix="pass another")
+    require_no_repeats(name, target.shape, target.strides)
 
 
 def _is_result(type_: ArrayType | ScalarType) -> bool:
