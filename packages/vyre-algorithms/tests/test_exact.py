@@ -12,7 +12,15 @@ from algorithm_data import data, same
 from hypothesis import given, settings, strategies as st
 
 import vyre_algorithms as va
+from vyre_algorithms import exact as va_exact
+from vyre_driver import DeviceArray, backend_for
+from vyre_driver.arrays import make
 from vyre_driver.errors import InvalidInput
+
+
+def array(backend, x):
+    """A copy of an array in the memory of a backend."""
+    return make.array(backend_for(backend), x)
 
 
 def nearest(total, dtype):
@@ -102,6 +110,60 @@ def test_special_values(backend, values, wanted):
     np.testing.assert_equal(found, np.float32(wanted))
 
 
+def exactly(x, axis):
+    """The exact sums along axes, which become one last axis of the array."""
+    axes = tuple(range(x.ndim)) if axis is None else tuple(np.atleast_1d(np.array(axis, int)) % x.ndim)
+    left = [n for n in range(x.ndim) if n not in axes]
+    shape = [x.shape[n] for n in left]
+    rows = x.transpose(*left, *axes).reshape(math.prod(shape), math.prod(x.shape[n] for n in axes))
+    sums = [nearest(sum(map(Fraction, row), Fraction(0)), x.dtype) for row in rows.tolist()]
+    return np.array(sums, x.dtype).reshape(shape)
+
+
+@pytest.mark.parametrize("is_on_device", [False, True])
+@pytest.mark.parametrize(
+    ("shape", "axis"),
+    [
+        *[((3, 2, 5), axis) for axis in (None, (), 0, 1, -1, (0, 1), (2, 0), (-1, 1), (0, 1, 2))],
+        *[((2, 5000), axis) for axis in (0, 1)],
+        *[((3, 4096 + 17), axis) for axis in (1,)],
+        *[((0, 3), axis) for axis in (0, 1, None)],
+        ((2, 0, 3), 1),
+        ((2, 0, 3), (0, 2)),
+        ((), None),
+        ((), ()),
+    ],
+)
+def test_sums_along_axes(backend, shape, axis, is_on_device):
+    x = data("f4", shape)
+    given = array(backend, x) if is_on_device else x
+    wanted = exactly(x, axis)
+    for keepdims in (False, True):
+        lengths = np.sum(x, axis=axis, keepdims=keepdims).shape
+        found = va.exact_sum(given, axis, keepdims=keepdims, backend=backend)
+        assert isinstance(found, DeviceArray) == is_on_device
+        assert found.shape == lengths
+        same(np.asarray(found), wanted.reshape(lengths))
+        out = np.full(lengths, 7, "f4")
+        assert va.exact_sum(given, axis, keepdims=keepdims, out=out, backend=backend) is out
+        same(out, wanted.reshape(lengths))
+
+
+def test_each_row_has_the_sum_that_it_has_alone(monkeypatch):
+    """Rows of every span of exponents, in several launches; the first elements of the next row do not count."""
+    monkeypatch.setattr(va_exact, "ROWS", 3)
+    random = np.random.default_rng(3)
+    x = np.ldexp(
+        random.standard_normal((8, 4099)), random.integers(-900, 900, (8, 1)) * random.integers(0, 2, (8, 4099))
+    )
+    x[1, 5], x[2, 7], x[3, :2] = np.inf, np.nan, (np.inf, -np.inf)
+    x[5] = -0.0
+    found = va.exact_sum(x, axis=1, backend="cpu")
+    np.testing.assert_array_equal(found, [va.exact_sum(row.copy(), backend="cpu") for row in x])
+    assert found[0] == math.fsum(x[0])
+    assert not np.signbit(found[5])
+
+
 def test_the_order_has_no_part():
     x = data("f4", 100_000) * np.float32(10) ** data("i1", 100_000).clip(-30, 30).astype("f4")
     same(va.exact_sum(x), va.exact_sum(np.random.default_rng(5).permutation(x)))
@@ -114,6 +176,9 @@ def test_the_order_has_no_part():
         (lambda x: va.exact_sum(x.astype("i4")), "expected an array of floats"),
         (lambda x: va.exact_dot(x.astype("f8"), x.astype("f8")), "expected an array of f16, bf16 or f32"),
         (lambda x: va.exact_dot(x, x[1:]), "got 2 of f32"),
+        (lambda x: va.exact_sum(x, axis=1), "'axis': got 1, expected an axis from -1 to 0"),
+        (lambda x: va.exact_sum(x, axis=(0, 0)), "expected each axis once"),
+        (lambda x: va.exact_sum(x, axis=0, out=np.zeros(1, "f4")), r"expected an array of f32 \(\)"),
     ],
 )
 def test_refusals(call, message):

@@ -20,6 +20,7 @@ by one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import inf, ldexp, nan
@@ -28,8 +29,11 @@ import numpy as np
 
 from vyre_algorithms.arguments import (
     Array,
+    Axes,
     Backend,
+    HostArray,
     array_of,
+    axes_of,
     delivered,
     flattened,
     known,
@@ -38,11 +42,22 @@ from vyre_algorithms.arguments import (
     type_of,
     vector,
 )
-from vyre_algorithms.launches import beside, launch
+from vyre_algorithms.launches import beside, launch, slots_beside, words
 from vyre_algorithms.tree import BLOCK, WIDTH, Reduction, by_halves
 from vyre_driver.errors import InvalidInput
-from vyre_foundation import Array as Buffer, DType, Mutable, Program, ProgramBuilder, Value, constant, program, select
-from vyre_foundation.dtype import f64, i32, i64, u32, u64
+from vyre_foundation import (
+    Array as Buffer,
+    DType,
+    LengthOf,
+    Mutable,
+    Program,
+    ProgramBuilder,
+    Value,
+    constant,
+    program,
+    select,
+)
+from vyre_foundation.dtype import bool_, f64, i32, i64, u32, u64
 from vyre_foundation.functions import add, max as greatest, min as least, not_
 
 MOST = 1 << 29
@@ -57,27 +72,40 @@ FIRST, NEXT = 41, 43
 """How far below the greatest element the first accumulator ends, and each of the others below the one before it."""
 FEW, MANY = 2, 7
 """Accumulators of a lane at first, and where these do not hold all."""
+ROWS = 1 << 16
+"""Sums of one launch: their long accumulators have 35 MiB."""
 LEAST = -1074
 """The exponent of the least positive f64."""
 
 
-def exact_sum(x: object, /, *, out: Array | None = None, backend: Backend = None) -> Array:
-    """Add floats as if with unlimited precision, and round the sum once.
+def exact_sum(
+    x: object, /, axis: Axes = None, *, keepdims: bool = False, out: Array | None = None, backend: Backend = None
+) -> Array:
+    """Add floats as if with unlimited precision, and round each sum once.
 
     Args:
-        x: An array of floats, at most 2**29, which are one sequence.
+        x: An array of floats, at most 2**29 for each sum.
+        axis: An axis, a tuple of axes, or None for all elements. The empty tuple reduces nothing.
+        keepdims: Whether the reduced axes stay, with length 1.
         out: The array that receives the result.
         backend: As for `vyre.run`. It needs f64.
 
     Returns:
-        A NumPy scalar, of the type of `x`: the float nearest to the sum, ties to even. Infinities of both signs, or a
-        NaN, give NaN. A sum that is 0 is +0.
+        An array of the type of `x`, or a NumPy scalar if no axis is left: the floats nearest to the sums, ties to even.
+        Infinities of both signs, or a NaN, give NaN. A sum that is 0 is +0.
 
     Raises:
         InvalidInput: An argument is invalid.
     """
-    array = flattened(known(array_of(x)))
-    return _exact([array], of_kind(array, "f", "floats"), out, backend)
+    array = known(array_of(x))
+    dtype, axes = of_kind(array, "f", "floats"), axes_of(axis, array.ndim)
+    shape = tuple([1 if n in axes else size for n, size in enumerate(array.shape) if keepdims or n not in axes])
+    if out is not None:
+        target(out, [array], dtype, shape)
+    left = [n for n in range(array.ndim) if n not in axes]
+    order, rows = [*left, *axes], math.prod(array.shape[n] for n in left)
+    flat = flattened(array if order == sorted(order) else array.transpose(*order))
+    return delivered(beside(array, _sums([flat], rows, dtype, backend).reshape(shape)), out)
 
 
 def exact_dot(x: object, y: object, /, *, out: Array | None = None, backend: Backend = None) -> Array:
@@ -104,19 +132,34 @@ def exact_dot(x: object, y: object, /, *, out: Array | None = None, backend: Bac
     if other is not dtype or right.size != left.size:
         needed, got = f"{left.size} elements of {dtype}", f"{right.size} of {other}"
         raise InvalidInput("y", needed=needed, got=got, fix="pass two vectors of one type and length")
-    return _exact([left, right], dtype, out, backend)
-
-
-def _exact(arrays: Sequence[Array], dtype: DType, out: Array | None, backend: Backend) -> Array:
-    size = arrays[0].size
-    if size > MOST:
-        raise InvalidInput("x", needed=f"at most {MOST} elements", got=str(size), fix="split the array")
     if out is not None:
-        target(out, arrays, dtype, ())
-    number = 0.0
-    if size:
-        number = rounded(np.asarray(long_accumulator(arrays, dtype, backend)).tolist(), dtype)
-    return delivered(beside(arrays[0], np.array(number).astype(dtype.numpy)), out)
+        target(out, [left, right], dtype, ())
+    return delivered(beside(left, _sums([left, right], 1, dtype, backend).reshape(())), out)
+
+
+def _sums(arrays: Sequence[Array], rows: int, dtype: DType, backend: Backend) -> HostArray:
+    """The sums of as many sequences of one length, one after another, or of the products of their elements."""
+    size = arrays[0].size
+    if not size:
+        return np.zeros(rows, dtype.numpy)
+    length = size // rows
+    if length > MOST:
+        needed = f"at most {MOST} elements for each sum"
+        raise InvalidInput("x", needed=needed, got=str(length), fix="split the array")
+    numbers = []
+    for first in range(0, rows, ROWS):
+        number = min(ROWS, rows - first)
+        parts = arrays if number == rows else [x[first * length : (first + number) * length] for x in arrays]
+        cells = long_accumulator(parts, dtype, backend) if rows == 1 else _of_rows(parts[0], number, dtype, backend)
+        numbers += [rounded(row, dtype) for row in np.asarray(cells).reshape(number, -1).tolist()]
+    return np.array(numbers).astype(dtype.numpy)
+
+
+def _of_rows(array: Array, rows: int, dtype: DType, backend: Backend) -> Array:
+    """The cells of the long accumulators for the sums of sequences of one length."""
+    length = array.size // rows
+    given = {"x0": array, "length": words(length), "slots": slots_beside(array, rows)}
+    return launch(_accumulate(dtype, 1, of_rows=True), given, rows * -(-length // BLOCK), backend)["cells"]
 
 
 def long_accumulator(arrays: Sequence[Array], dtype: DType, backend: Backend) -> Array:
@@ -150,23 +193,34 @@ def rounded(cells: Sequence[int], dtype: DType) -> float:
 
 
 @lru_cache(maxsize=16)
-def _accumulate(dtype: DType, factors: int) -> Program:
-    """The cells of the long accumulator for the sum of the elements, or of their products."""
+def _accumulate(dtype: DType, factors: int, *, of_rows: bool = False) -> Program:
+    """The cells of the long accumulator for the sum of the elements, or of their products; or of those of each row."""
     kind = dtype if factors == 1 else f64
     assert dtype.format is not None
     digits = dtype.format[0] * factors
     with program("exact_sum", WIDTH) as p:
         sources = [p.read(f"x{n}", dtype) for n in range(factors)]
-        cells = p.write("cells", i64, CELLS + 3)
         own = p.workgroup("own", i64, OWN)
-        lane, begin = p.local_id(0), p.let(p.workgroup_id(0) * BLOCK)
+        lane, block = p.local_id(0), p.workgroup_id(0)
+        if of_rows:
+            length = p.uniform("length", u32, 1)[0]
+            p.read("slots", bool_)
+            cells = p.write("cells", i64, LengthOf("slots", times=CELLS + 3))
+            blocks = p.let((length + (BLOCK - 1)) // BLOCK)
+            which = p.let(block // blocks)
+            place, begin = p.let(which * (CELLS + 3)), p.let(which * length + (block % blocks) * BLOCK)
+            end = p.let(which * length + length)
+        else:
+            cells = p.write("cells", i64, CELLS + 3)
+            place, begin, end = constant(u32, 0), p.let(block * BLOCK), sources[0].length
 
         def each(use: Callable[[Value], None]) -> None:
             """Use the elements of a lane one after another; those beyond the end are 0."""
-            with p.if_(sources[0].length - begin >= BLOCK), p.range(0, BLOCK // WIDTH) as step:
+            with p.if_(end - begin >= BLOCK), p.range(0, BLOCK // WIDTH) as step:
                 use(_product([source[begin + step * WIDTH + lane] for source in sources]))
-            with p.else_(), p.range(begin, least(begin + BLOCK, sources[0].length), WIDTH) as row:
-                use(_product([source[row + lane] for source in sources]))
+            with p.else_(), p.range(begin, least(begin + BLOCK, end), WIDTH) as first:
+                element = _product([source[first + lane] for source in sources])
+                use(select(first + lane < end, element, constant(kind, 0)) if of_rows else element)
 
         # Bits without the sign are ordered as magnitudes, and NaNs are above. Of the least, 0 does not count.
         most, least_less_one = p.var(0, kind.unsigned), p.var(kind.unsigned.highest, kind.unsigned)
@@ -212,7 +266,7 @@ def _accumulate(dtype: DType, factors: int) -> Program:
         for row in range(0, OWN, WIDTH):
             number = p.let(own[row + lane])
             with p.if_(number != 0):
-                cells.atomic_add(row + lane, number)
+                cells.atomic_add(place + row + lane, number)
     return p.build()
 
 
