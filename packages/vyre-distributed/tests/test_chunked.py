@@ -5,6 +5,7 @@ import pickle
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import dask
 import dask.array as da
@@ -162,6 +163,30 @@ def test_other_reductions() -> None:
         if name not in ("and", "or", "xor"):
             assert getattr(vd, name)(chunked).compute() == expected
     assert np.array_equal(vd.sum(chunked, axis=0).compute(), x.sum(axis=0))
+
+
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("axis", [None, (), 0, -1, (0,), (0, 2), (2, 1), [-1, 0], (0, 1, 2)])
+def test_reductions_along_several_axes(axis: Any, keepdims: bool) -> None:
+    x = RANDOM.standard_normal((7, 50, 9), dtype=np.float32)
+    chunked = da.from_array(x, chunks=(3, 20, 4))
+    for name in ("sum", "prod", "min", "max", "any", "all", "exact_sum"):
+        whole = getattr(vyre_algorithms, name)(x, axis, keepdims=keepdims, backend="cpu")
+        lazy = getattr(vd, name)(chunked, axis, keepdims=keepdims)
+        found = lazy.compute()
+        assert (lazy.shape, lazy.dtype) == (found.shape, found.dtype) == (np.shape(whole), whole.dtype)
+        assert found.tobytes() == whole.tobytes()
+    reduced = vd.reduce(chunked, "sum", axis=axis, dtype=np.float64, keepdims=keepdims).compute()
+    same = vyre_algorithms.reduce(x, "sum", axis=axis, dtype=np.float64, keepdims=keepdims, backend="cpu")
+    assert reduced.tobytes() == same.tobytes()
+
+
+def test_reductions_along_axes_without_elements() -> None:
+    for shape, axis in (((0, 3), 0), ((0, 3), 1), ((2, 0, 3), (1, 2))):
+        for keepdims in (False, True):
+            found = vd.sum(da.zeros(shape, np.float32, chunks=2), axis=axis, keepdims=keepdims).compute()
+            assert np.array_equal(found, np.zeros(shape, np.float32).sum(axis=axis, keepdims=keepdims))
+            assert found.shape == np.zeros(shape).sum(axis=axis, keepdims=keepdims).shape
 
 
 def test_reductions_of_nothing_have_the_type_that_is_asked_for() -> None:

@@ -15,7 +15,7 @@ import dask.array as da
 import numpy as np
 
 import vyre_algorithms
-from vyre_algorithms.arguments import array_of, as_dtype, axis_of, count, type_of
+from vyre_algorithms.arguments import Axes, array_of, as_dtype, axes_of, count, type_of
 from vyre_algorithms.exact import CELLS, long_accumulator, rounded
 from vyre_algorithms.monoids import SCANNED, reduction_of, result_type
 from vyre_algorithms.tree import BLOCK, reduce_blocks, reduce_sequence
@@ -28,74 +28,84 @@ LAST = 1 << 20
 """States of blocks that one task combines: whole blocks of them."""
 
 
-def reduce(x: da.Array, /, operation: str = "sum", *, axis: int | None = None, dtype: object = None) -> da.Array:
+def reduce(
+    x: da.Array, /, operation: str = "sum", *, axis: Axes = None, dtype: object = None, keepdims: bool = False
+) -> da.Array:
     """Combine the elements by an operation that is named; the bytes do not depend on the chunks.
 
     Args:
         x: A chunked array, as for `vyre_algorithms.reduce`.
         operation: As for `vyre_algorithms.scan`.
-        axis: An axis, or None for all elements as one sequence in row-major order.
+        axis: An axis, a tuple of axes, or None for all elements as one sequence in row-major order.
         dtype: As for `vyre_algorithms.sum`, for sums and products.
+        keepdims: Whether the reduced axes stay, with length 1.
 
     Returns:
-        An array without the axis: that of `vyre_algorithms.reduce`, byte by byte.
+        The array of `vyre_algorithms.reduce`, byte by byte.
 
     Raises:
         InvalidInput: An argument is of another kind.
     """
-    return _reduced(operation, x, axis, result_type(operation, empty(x), dtype, SCANNED))
+    result = result_type(operation, empty(x), dtype, SCANNED)
+    axes = axes_of(axis, x.ndim)
+    if len(axes) < x.ndim:
+        return _of_rows(_row, x, axes, result.numpy, operation, keepdims=keepdims, operation=operation)
+    return _in_dimensions(_reduced(operation, x, result), x, keepdims=keepdims)
 
 
-def sum(x: da.Array, /, axis: int | None = None, *, dtype: object = None) -> da.Array:
+def sum(x: da.Array, /, axis: Axes = None, *, dtype: object = None, keepdims: bool = False) -> da.Array:
     """Add the elements in the order of the fixed tree; the bytes do not depend on the chunks.
 
     Args:
         x: A chunked array of any type. Integers wrap.
-        axis: An axis, or None for all elements as one sequence in row-major order.
+        axis: An axis, a tuple of axes, or None for all elements as one sequence in row-major order.
         dtype: As for `vyre_algorithms.sum`.
+        keepdims: Whether the reduced axes stay, with length 1.
 
     Returns:
-        An array without the axis: that of `vyre_algorithms.sum`, byte by byte.
+        The array of `vyre_algorithms.sum`, byte by byte.
 
     Raises:
         InvalidInput: An argument is of another kind.
     """
-    return reduce(x, "sum", axis=axis, dtype=dtype)
+    return reduce(x, "sum", axis=axis, dtype=dtype, keepdims=keepdims)
 
 
-def prod(x: da.Array, /, axis: int | None = None, *, dtype: object = None) -> da.Array:
+def prod(x: da.Array, /, axis: Axes = None, *, dtype: object = None, keepdims: bool = False) -> da.Array:
     """Multiply the elements in the order of the fixed tree; otherwise as `sum`."""
-    return reduce(x, "prod", axis=axis, dtype=dtype)
+    return reduce(x, "prod", axis=axis, dtype=dtype, keepdims=keepdims)
 
 
-def min(x: da.Array, /, axis: int | None = None) -> da.Array:
-    """Find the least element, as `vyre_algorithms.min` does; `axis` as for `sum`."""
-    return reduce(x, "min", axis=axis)
+def min(x: da.Array, /, axis: Axes = None, *, keepdims: bool = False) -> da.Array:
+    """Find the least element, as `vyre_algorithms.min` does; `axis` and `keepdims` as for `sum`."""
+    return reduce(x, "min", axis=axis, keepdims=keepdims)
 
 
-def max(x: da.Array, /, axis: int | None = None) -> da.Array:
-    """Find the greatest element, as `vyre_algorithms.max` does; `axis` as for `sum`."""
-    return reduce(x, "max", axis=axis)
+def max(x: da.Array, /, axis: Axes = None, *, keepdims: bool = False) -> da.Array:
+    """Find the greatest element, as `vyre_algorithms.max` does; `axis` and `keepdims` as for `sum`."""
+    return reduce(x, "max", axis=axis, keepdims=keepdims)
 
 
-def any(x: da.Array, /, axis: int | None = None) -> da.Array:
-    """Test whether an element is not 0; `axis` as for `sum`."""
-    return reduce(x, "any", axis=axis)
+def any(x: da.Array, /, axis: Axes = None, *, keepdims: bool = False) -> da.Array:
+    """Test whether an element is not 0; `axis` and `keepdims` as for `sum`."""
+    return reduce(x, "any", axis=axis, keepdims=keepdims)
 
 
-def all(x: da.Array, /, axis: int | None = None) -> da.Array:
-    """Test whether no element is 0; `axis` as for `sum`."""
-    return reduce(x, "all", axis=axis)
+def all(x: da.Array, /, axis: Axes = None, *, keepdims: bool = False) -> da.Array:
+    """Test whether no element is 0; `axis` and `keepdims` as for `sum`."""
+    return reduce(x, "all", axis=axis, keepdims=keepdims)
 
 
-def exact_sum(x: da.Array, /) -> da.Array:
-    """Add floats as if with unlimited precision, and round the sum once.
+def exact_sum(x: da.Array, /, axis: Axes = None, *, keepdims: bool = False) -> da.Array:
+    """Add floats as if with unlimited precision, and round each sum once.
 
     Args:
         x: A chunked array of floats, of any length.
+        axis: As for `sum`.
+        keepdims: Whether the reduced axes stay, with length 1.
 
     Returns:
-        An array without axes: the float nearest to the sum, ties to even.
+        The floats nearest to the sums, ties to even.
 
     Raises:
         InvalidInput: The array is of another type, or the sizes of its chunks are not known.
@@ -103,10 +113,13 @@ def exact_sum(x: da.Array, /) -> da.Array:
     dtype = type_of(empty(x))
     if not dtype.is_float:
         raise InvalidInput("x", needed="floats", got=str(dtype), fix="use sum: sums of integers are exact")
+    axes = axes_of(axis, x.ndim)
+    if len(axes) < x.ndim:
+        return _of_rows(_exact_row, x, axes, x.dtype, "exact-sum", keepdims=keepdims)
     flat = sequence(x)
     sizes = (CELLS + 3,) * flat.numblocks[0]
     cells = da.map_blocks(_cells, flat, token="exact-sum", chunks=(sizes,), dtype=np.int64, meta=np.empty(0, np.int64))
-    return in_one_task(cells, _rounded, x.dtype, token="exact-sum-of-cells")
+    return _in_dimensions(in_one_task(cells, _rounded, x.dtype, token="exact-sum-of-cells"), x, keepdims=keepdims)
 
 
 def histogram(x: da.Array, /, bins: int | Sequence[float], range: tuple[float, float] | None = None) -> da.Array:
@@ -168,17 +181,37 @@ def sequence(x: da.Array) -> da.Array:
     return chunks
 
 
-def _reduced(operation: str, x: da.Array, axis: int | None, result: DType) -> da.Array:
-    dtype = type_of(empty(x))
-    final = result.numpy
-    if axis is not None:
-        which = axis_of(axis, x.ndim)
-        rows = in_one_chunk(x, which)
-        reduced: da.Array = da.map_blocks(
-            _row, rows, token=operation, drop_axis=which, dtype=final, meta=np.empty(0, final),
-            operation=operation, axis=which, result=final,
-        )  # fmt: skip
-        return reduced
+def _of_rows(
+    task: Any,
+    x: da.Array,
+    axes: tuple[int, ...],
+    dtype: np.dtype[Any],
+    token: str,
+    *,
+    keepdims: bool,
+    **options: Any,
+) -> da.Array:
+    """What a task gives along axes, which the chunks that it gets hold whole."""
+    rows = x
+    for axis in axes:
+        rows = in_one_chunk(rows, axis)
+    chunks = tuple([(1,) if n in axes else sizes for n, sizes in enumerate(rows.chunks) if keepdims or n not in axes])
+    found: da.Array = da.map_blocks(
+        task, rows, token=token, drop_axis=[] if keepdims else axes, chunks=chunks, dtype=dtype,
+        meta=np.empty((0,) * len(chunks), dtype), axes=axes, result=dtype, keepdims=keepdims, **options,
+    )  # fmt: skip
+    return found
+
+
+def _in_dimensions(found: da.Array, x: da.Array, *, keepdims: bool) -> da.Array:
+    """The result of all elements, with an axis of length 1 for each axis of the array if these stay."""
+    kept: da.Array = found.reshape((1,) * x.ndim) if keepdims else found
+    return kept
+
+
+def _reduced(operation: str, x: da.Array, result: DType) -> da.Array:
+    """The result of all elements, as one sequence in row-major order."""
+    dtype, final = type_of(empty(x)), result.numpy
     if not x.size:
         nothing: da.Array = da.from_array(np.asarray(vyre_algorithms.reduce(empty(x), operation, dtype=final)))
         return nothing
@@ -237,9 +270,15 @@ def _state(states: Array, *, operation: str, given: Any, result: Any, final: Any
     return whole
 
 
-def _row(chunk: Array, *, operation: str, axis: int, result: Any) -> Array:
-    found = vyre_algorithms.reduce(chunk, operation, axis=axis, dtype=result, backend=local_backend())
+def _row(chunk: Array, *, operation: str, axes: tuple[int, ...], result: Any, keepdims: bool) -> Array:
+    found = vyre_algorithms.reduce(
+        chunk, operation, axis=axes, dtype=result, keepdims=keepdims, backend=local_backend()
+    )
     return np.asarray(found)
+
+
+def _exact_row(chunk: Array, *, axes: tuple[int, ...], result: Any, keepdims: bool) -> Array:
+    return np.asarray(vyre_algorithms.exact_sum(chunk, axes, keepdims=keepdims, backend=local_backend()))
 
 
 def _cells(chunk: Array) -> Array:
