@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from inspect import signature
 from typing import Any, TypeAlias
@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from vyre_algorithms.traced import TracedFunction
 from vyre_driver import DeviceArray, VyreBackend
 from vyre_driver.arrays.array import require_no_repeats, require_same_backend
 from vyre_driver.arrays.make import imported
@@ -233,8 +234,8 @@ def real(given: object, name: str) -> float:
     return float(found)
 
 
-def function(given: object, name: str, example: str) -> None:
-    """Refuse what cannot be called, and what no cache of programs can hold; `example` shows what can."""
+def function(given: object, name: str, example: str) -> TracedFunction:
+    """A function of the caller as a key of caches; what is none is refused, and `example` shows what can be passed."""
     if not callable(given):
         raise InvalidInput(name, needed="a function of values", got=type(given).__name__, fix=f"pass {example}")
     try:
@@ -242,22 +243,23 @@ def function(given: object, name: str, example: str) -> None:
     except TypeError:
         got = f"a {type(given).__name__}, which has no hash"
         raise InvalidInput(name, needed="a function of values", got=got, fix=f"pass {example}") from None
+    return TracedFunction(given)
 
 
-def called(given: Callable[..., Any], name: str, example: str, *values: object) -> Any:
+def called(given: TracedFunction, name: str, example: str, *values: object) -> Any:
     """What a function of the caller gives for values; it is refused if it takes another number of them."""
     try:
-        signature(given).bind(*values)
+        signature(given.function).bind(*values)
     except ValueError:  # a function of C without a signature
         pass
     except TypeError:
         needed = f"a function of {len(values)} value{'s' * (len(values) > 1)}"
-        got = f"one of other arguments: {signature(given)}"
+        got = f"one of other arguments: {signature(given.function)}"
         raise InvalidInput(name, needed=needed, got=got, fix=f"pass {example}") from None
-    return given(*values)
+    return given.function(*values)
 
 
-def condition(given: Callable[..., Any], name: str, example: str, *values: object) -> Value:
+def condition(given: TracedFunction, name: str, example: str, *values: object) -> Value:
     """The bool that a function of the caller gives for values."""
     found = called(given, name, example, *values)
     if isinstance(found, bool):

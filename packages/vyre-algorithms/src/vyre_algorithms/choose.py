@@ -44,6 +44,7 @@ from vyre_algorithms.order import KeyType, bits_of, bits_type, of_bits
 from vyre_algorithms.scans import record_scan, scan
 from vyre_algorithms.short_sorts import sort_serially
 from vyre_algorithms.sorts import argsort, sort
+from vyre_algorithms.traced import TracedFunction
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import (
     Array as Buffer,
@@ -165,8 +166,7 @@ def select(x: object, /, predicate: Callable[[Value], Value], *, backend: Backen
         InvalidInput: An argument is invalid.
     """
     array = flattened(known(array_of(x)))
-    function(predicate, "predicate", PREDICATE)
-    return choose(_where(predicate), [array], backend)
+    return choose(_Where(function(predicate, "predicate", PREDICATE)), [array], backend)
 
 
 class Runs(NamedTuple):
@@ -316,9 +316,14 @@ def _where_false(sources: Sequence[Elements], index: Value) -> Value:
     return not_(sources[1][index])
 
 
-@lru_cache(maxsize=256)
-def _where(predicate: Callable[[Value], Value]) -> Choice:
-    return lambda sources, index: condition(predicate, "predicate", PREDICATE, sources[0][index])
+@dataclass(frozen=True, slots=True)
+class _Where:
+    """The elements for which a predicate holds."""
+
+    predicate: TracedFunction
+
+    def __call__(self, sources: Sequence[Elements], index: Value) -> Value:
+        return condition(self.predicate, "predicate", PREDICATE, sources[0][index])
 
 
 def _where_new(sources: Sequence[Elements], index: Value) -> Value:

@@ -22,6 +22,7 @@ from vyre_algorithms.arguments import (
     type_of,
 )
 from vyre_algorithms.launches import flipped, launch, slots_beside, zeros_beside
+from vyre_algorithms.traced import TracedFunction
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import DType, Program, ProgramBuilder, Value, constant, program, select
 from vyre_foundation.build.arguments import number, shown
@@ -88,7 +89,7 @@ def stencil(x: object, /, update: Stencil, *, boundary: str | float = "edge", ba
         x: An array of any type, with any number of axes from 1.
         update: A function that gives the new element. It is passed a function ``at`` of one distance for each axis:
             ``lambda at: 0.25 * (at(0, 1) + at(0, -1) + at(1, 0) + at(-1, 0))``. The operations are done in the order
-            that it states. The program is cached for the function: pass the same one again.
+            that it states.
         boundary: What is outside of `x`: "edge" for the nearest element, "wrap" for the one at the other end, or a
             number.
         backend: As for `vyre.run`.
@@ -100,11 +101,11 @@ def stencil(x: object, /, update: Stencil, *, boundary: str | float = "edge", ba
         InvalidInput: `update` names other axes, or an argument is invalid.
     """
     array = contiguous(array_of(x))
-    function(update, "update", UPDATE)
+    traced = function(update, "update", UPDATE)
     if not array.ndim:
         raise InvalidInput("x", needed="an array with an axis", got="a scalar", fix="pass .reshape(1)")
     kind = type_of(array)
-    made = _stencil(update, kind, array.ndim, _boundary(boundary, kind))
+    made = _stencil(traced, kind, array.ndim, _boundary(boundary, kind))
     if not array.size:
         return zeros_beside(array, array.shape, made.buffer("out").dtype)
     given = {"x": array.reshape(-1), "shape": np.array(array.shape, np.uint32)}
@@ -228,7 +229,7 @@ def _correlation(kind: DType, ndim: int, lanes: int, group: int) -> Program:
 
 
 @lru_cache(maxsize=64)
-def _stencil(update: Stencil, kind: DType, ndim: int, boundary: str | Literal) -> Program:
+def _stencil(update: TracedFunction, kind: DType, ndim: int, boundary: str | Literal) -> Program:
     with program("stencil", GROUP) as p:
         x, shape = p.read("x", kind), p.uniform("shape", u32, ndim)
         lengths = [p.let(shape[axis]) for axis in range(ndim)]

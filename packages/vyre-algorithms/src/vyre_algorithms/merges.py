@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from vyre_algorithms.arguments import condition, function
 from vyre_algorithms.launches import Range, Recorder, words
+from vyre_algorithms.traced import TracedFunction
 from vyre_foundation import DType, Program, Value, constant, program, select, u32
 from vyre_foundation.functions import min as least, not_
 
@@ -16,14 +17,18 @@ Comparison = Callable[[Value, Value], Value]
 BEFORE = "lambda a, b: a < b"
 
 
-def require_comparison(before: Comparison | None, dtype: DType, descending: bool) -> None:
-    """Refuse what is no comparison of elements, even if there are none."""
-    if before is not None:
-        function(before, "before", BEFORE)
-        _merge(dtype, before, descending, True, False)
+def comparison(before: Comparison | None, dtype: DType, descending: bool) -> TracedFunction | None:
+    """A comparison of a caller as a key of caches; what is none is refused, even if there are no elements."""
+    if before is None:
+        return None
+    traced = function(before, "before", BEFORE)
+    _merge(dtype, traced, descending, True, False)
+    return traced
 
 
-def record_merges(graph: Recorder, dtype: DType, before: Comparison, descending: bool, size: int, length: int) -> None:
+def record_merges(
+    graph: Recorder, dtype: DType, before: TracedFunction, descending: bool, size: int, length: int
+) -> None:
     """Record the passes that sort rows of `length`; the output ``places`` has the indices that sort the vector."""
     elements = graph.input("x", dtype, size)
     given: dict[str, object] = {} if length == size else {"length": words(length)}
@@ -38,7 +43,7 @@ def record_merges(graph: Recorder, dtype: DType, before: Comparison, descending:
 
 
 @lru_cache(maxsize=256)
-def _merge(dtype: DType, before: Comparison, descending: bool, is_first: bool, has_rows: bool) -> Program:
+def _merge(dtype: DType, before: TracedFunction, descending: bool, is_first: bool, has_rows: bool) -> Program:
     """Pairs of sorted runs of `width` elements become one: an element moves past those of the other run before it.
 
     With `has_rows` each row of `length` elements has runs of its own.

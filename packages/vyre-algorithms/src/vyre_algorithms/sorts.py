@@ -19,11 +19,12 @@ from vyre_algorithms.arguments import (
 )
 from vyre_algorithms.buckets import sort_by_buckets
 from vyre_algorithms.launches import beside, has_lanes, launch, mapped, run_graph, zeros_beside
-from vyre_algorithms.merges import Comparison, record_merges, require_comparison
+from vyre_algorithms.merges import Comparison, comparison, record_merges
 from vyre_algorithms.move import take, take_few
 from vyre_algorithms.order import KeyOrder, KeyType, bits_of, of_bits
 from vyre_algorithms.radix import record_passes
 from vyre_algorithms.short_sorts import serial_sort, sort_short_rows
+from vyre_algorithms.traced import TracedFunction
 from vyre_driver.errors import InvalidInput
 from vyre_driver.graph.recorded import RecordedRange
 from vyre_driver.tune.distribution import (
@@ -75,7 +76,7 @@ def sort(
     which = axis_of(axis, array.ndim)
     if out is not None:
         target(out, [array], type_of(array), array.shape)
-    require_comparison(before, type_of(array), descending)
+    traced = comparison(before, type_of(array), descending)
     if not array.size:
         return delivered(array.copy(), out)
     rows = axis_last(array, which)
@@ -83,7 +84,7 @@ def sort(
     if before is None:
         found = of_bits(sort_bits(flat, False, descending, rows.shape[-1], backend), type_of(array))
     else:
-        found = take(flat, places_in_rows(flat, rows.shape[-1], descending, before, backend), backend)
+        found = take(flat, places_in_rows(flat, rows.shape[-1], descending, traced, backend), backend)
     return delivered(axis_back(found.reshape(rows.shape), which), out)
 
 
@@ -117,11 +118,11 @@ def argsort(
     which = axis_of(axis, array.ndim)
     if out is not None:
         target(out, [array], i64, array.shape)
-    require_comparison(before, type_of(array), descending)
+    traced = comparison(before, type_of(array), descending)
     if not array.size:
         return delivered(zeros_beside(array, array.shape, i64), out)
     rows = axis_last(array, which)
-    places = places_in_rows(flattened(rows), rows.shape[-1], descending, before, backend)
+    places = places_in_rows(flattened(rows), rows.shape[-1], descending, traced, backend)
     found = indices_in_rows(places, rows.shape[-1], backend) if rows.ndim > 1 else places.astype(np.int64)
     return delivered(axis_back(found.reshape(rows.shape), which), out)
 
@@ -160,11 +161,11 @@ def sort_pairs(
     if with_them.shape[: array.ndim] != array.shape or (array.ndim > 1 and with_them.ndim > array.ndim):
         needed = f"the shape {array.shape}" if array.ndim > 1 else f"{array.size} elements on the first axis"
         raise InvalidInput("values", needed=needed, got=f"the shape {with_them.shape}", fix="pass a value for each key")
-    require_comparison(before, type_of(array), descending)
+    traced = comparison(before, type_of(array), descending)
     if not array.size:
         return array.copy(), with_them.copy()
     rows = axis_last(array, which)
-    places = places_in_rows(flat := flattened(rows), rows.shape[-1], descending, before, backend)
+    places = places_in_rows(flat := flattened(rows), rows.shape[-1], descending, traced, backend)
     if array.ndim == 1:
         return take_few(flat, places, backend), take_few(with_them, places, backend)
     found = (take(each, places, backend) for each in (flat, flattened(axis_last(with_them, which))))
@@ -172,7 +173,9 @@ def sort_pairs(
     return ordered, moved
 
 
-def places_in_rows(array: Array, length: int, descending: bool, before: Comparison | None, backend: Backend) -> Array:
+def places_in_rows(
+    array: Array, length: int, descending: bool, before: TracedFunction | None, backend: Backend
+) -> Array:
     """The indices, as u32, that sort a vector in rows of `length`; it is not empty."""
     if before is None:
         return sort_bits(array, True, descending, length, backend)
