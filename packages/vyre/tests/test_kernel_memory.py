@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import vyre as vy
+from vyre.kernels import kernel as of_kernels
+from vyre.kernels.kernel import KernelFunction
 from vyre_driver import DispatchConfig, availability
-from vyre_driver.errors import InvalidInput
+from vyre_driver.errors import InvalidInput, InvalidLaunch
 
 CPU = pytest.mark.skipif(not availability("cpu").is_available, reason="needs the backend cpu")
 
@@ -74,18 +76,31 @@ def test_a_launch_of_shorter_axes_leaves_the_rest_zero() -> None:
             assert not np.any(out[written:])
 
 
+@pytest.mark.parametrize("copied_bytes", [0, 1 << 40])
 @pytest.mark.parametrize("kernel", [outer, lower])
-def test_an_array_of_the_caller_receives_the_result(kernel: object) -> None:
-    arrays = (ROW, ROW) if kernel is outer else (ROW,)
-    expected = kernel(*arrays)  # type: ignore[operator]
-    target = np.full((37, 37), np.nan, np.float32)
-    assert kernel(*arrays, out=target) is target  # type: ignore[operator]
+def test_an_array_of_the_caller_receives_the_result(
+    kernel: KernelFunction, copied_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(of_kernels, "COPIED_BYTES", copied_bytes)
+    arrays, launch = (ROW, ROW) if kernel is outer else (ROW,), kernel.on()
+    expected = launch(*arrays)
+    for given, named in ((arrays, {}), (arrays[:1], {"b": ROW} if kernel is outer else {})):
+        target = np.full((37, 37), np.nan, np.float32)
+        assert launch(*given, **named, out=target) is target
+        assert np.array_equal(target, expected)
+    target[:] = np.nan
+    assert launch(*arrays, target) is target
     assert np.array_equal(target, expected)
+    with pytest.raises(InvalidLaunch, match="other: got an unknown name"):
+        launch(*arrays, out=target, other=target)
+    with pytest.raises(InvalidInput, match=r"'out': got .* expected an array of float32 of the shape"):
+        launch(*arrays, out=None)
 
 
 def test_what_the_caller_passes_is_the_memory_of_the_dispatch(monkeypatch: pytest.MonkeyPatch) -> None:
     backend = vy.backend_for(None)
-    launch, target = outer.on(backend), np.empty((37, 37), np.float32)
+    row = np.arange(1, 301, dtype=np.float32)
+    launch, target = outer.on(backend), np.empty((300, 300), np.float32)
     slots: list[np.ndarray] = []
     right = backend.dispatch_borrowed_into
 
@@ -94,11 +109,15 @@ def test_what_the_caller_passes_is_the_memory_of_the_dispatch(monkeypatch: pytes
         right(program, inputs, config, outputs)
 
     monkeypatch.setattr(backend, "dispatch_borrowed_into", dispatch)
-    assert launch(ROW, ROW, out=target) is target
-    assert np.array_equal(target, np.outer(ROW, ROW))
+    assert launch(row, row, out=target) is target
+    assert np.array_equal(target, np.outer(row, row))
     (slot,) = slots
     assert slot.nbytes == target.nbytes
     assert np.shares_memory(slot, target)
+    few = np.empty((37, 37), np.float32)
+    assert launch(ROW, ROW, out=few) is few  # a copy takes less than the checks of a dispatch into memory of the caller
+    assert np.array_equal(few, np.outer(ROW, ROW))
+    assert len(slots) == 1
 
 
 def test_arrays_that_overlap_receive_what_others_would() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -50,6 +51,9 @@ if TYPE_CHECKING:
 MAX_LAUNCHES = 256
 """Shapes for which a launcher remembers how to launch."""
 
+COPIED_BYTES = 1 << 18
+"""Bytes of results that are copied to arrays of the caller."""
+
 NDArray = npt.NDArray[Any]
 
 
@@ -66,6 +70,8 @@ class PreparedCall:
     """The name of the result that is returned, if it is one."""
     shape: tuple[int, ...] | None
     """Its shape, if it has several axes."""
+    is_large: bool
+    """Whether a copy of the results takes longer than what a launch into arrays of the caller has to check."""
 
     @functools.cached_property
     def zeros(self) -> dict[str, NDArray]:
@@ -155,6 +161,7 @@ class KernelLauncher(HostCallable):
         """The function of a call. What is the same for all calls is in its closure: a launch takes microseconds."""
         names, count, prepared = self._names, self._count, self._prepared
         dispatch, program = self._dispatch, self._program
+        results = frozenset(p.name for p in self._compiled.parameters if _is_result(p.type))
         own_shape, numbers = attrgetter("shape"), self._arrays
         is_general = bool(self._lengths) or bool(self._compiled.structures)
         arrays_of: Callable[[Sequence[Any]], Sequence[Any]]
@@ -164,7 +171,7 @@ class KernelLauncher(HostCallable):
             arrays_of = itemgetter(slice(numbers[0], numbers[0] + 1) if numbers else slice(0))
 
         def launch(*arrays: Any, **named: Any) -> Any:
-            if named or len(arrays) != count or is_general:
+            if len(arrays) != count or is_general or not named.keys() <= results:
                 return self._launch_named(arrays, named)
             try:
                 known = prepared[tuple(map(own_shape, arrays_of(arrays)))]
@@ -172,9 +179,11 @@ class KernelLauncher(HostCallable):
                 known = self._prepare(arrays)
             inputs = dict(zip(names, arrays))  # noqa: B905 - counted above
             if not _ELSEWHERE.isdisjoint(map(type, arrays)):
-                return self._elsewhere(known, inputs, {})
+                return self._elsewhere(known, inputs, named)
             if known.has_more:
                 self._add(known, inputs)
+            if named:
+                return self._launch_into(known, inputs, named)
             outputs = dispatch(program, inputs, known.config)
             if known.single is None:
                 return self._results(known, outputs, {})
@@ -187,12 +196,18 @@ class KernelLauncher(HostCallable):
         """A launch with arguments by name, or with arrays that receive results."""
         given, targets = self._bind(arrays, named)
         inputs, known = self._launch_over(given)
-        if not _ELSEWHERE.isdisjoint(map(type, (*given, *targets.values()))):
+        if not _ELSEWHERE.isdisjoint(map(type, given)):
             return self._elsewhere(known, inputs, targets)
-        self._require_targets(known, targets)
-        if targets and self._dispatch_into(known, inputs, targets):
-            return self._results(known, targets, targets)
-        return self._results(known, self._dispatch(self._program, inputs, known.config), targets)
+        return self._launch_into(known, inputs, targets)
+
+    def _launch_into(self, launch: PreparedCall, inputs: dict[str, Any], targets: Mapping[str, Any]) -> object:
+        """A launch over host memory into arrays that receive results."""
+        if not _ELSEWHERE.isdisjoint(map(type, targets.values())):
+            return self._elsewhere(launch, inputs, targets)
+        self._require_targets(launch, targets)
+        if targets and launch.is_large and self._dispatch_into(launch, inputs, targets):
+            return self._results(launch, targets, targets)
+        return self._results(launch, self._dispatch(self._program, inputs, launch.config), targets)
 
     def _require_targets(self, launch: PreparedCall, targets: Mapping[str, Any]) -> None:
         for name, shape in launch.results:
@@ -312,7 +327,10 @@ class KernelLauncher(HostCallable):
         results = [(result.name, shaped.results[result.name]) for result in compiled.results]
         single = results[0][0] if len(results) == 1 and not self._returns_tuple else None
         several = results[0][1] if single is not None and len(results[0][1]) != 1 else None
-        launch = PreparedCall(shaped.config, shaped, results, bool(shaped.constants or shaped.zeros), single, several)
+        has_more, copied = bool(shaped.constants or shaped.zeros), 0
+        for name, shape in results:
+            copied += math.prod(shape) * self._program.buffer(name).dtype.size
+        launch = PreparedCall(shaped.config, shaped, results, has_more, single, several, copied > COPIED_BYTES)
         if len(self._prepared) >= MAX_LAUNCHES:
             self._prepared.clear()
         self._prepared[self._key(inputs)] = launch
