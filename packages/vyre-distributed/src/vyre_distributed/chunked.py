@@ -205,8 +205,8 @@ def _of_rows(
 
 def _in_dimensions(found: da.Array, x: da.Array, *, keepdims: bool) -> da.Array:
     """The result of all elements, with an axis of length 1 for each axis of the array if these stay."""
-    kept: da.Array = found.reshape((1,) * x.ndim) if keepdims else found
-    return kept
+    shaped: da.Array = found.reshape((1,) * x.ndim) if keepdims else found
+    return shaped
 
 
 def _reduced(operation: str, x: da.Array, result: DType) -> da.Array:
