@@ -71,3 +71,8 @@ def test_a_type_has_no_axes(axes: object) -> None:
 def test_a_type_is_not_iterable() -> None:
     with pytest.raises(TypeError, match="not iterable"):
         iter(u32)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("t", DTYPES, ids=repr)
+def test_numpy_takes_a_type(t: DType) -> None:
+    assert np.zeros(2, t).dtype == np.dtype(t) == t.numpy

@@ -107,6 +107,11 @@ class DType:
             return bfloat16
         return np.dtype(_NUMPY_NAMES[self.name])
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The same as `numpy`, where NumPy looks for it: ``numpy.zeros(3, vyre.f32)`` has 32-bit floats."""
+        return self.numpy
+
 
 # fmt: off
 bool_ = DType("bool", Kind.BOOL,      1, 1)

@@ -277,3 +277,14 @@ def test_numbers_beyond_64_bits_are_refused(shape: str, number: int) -> None:
     refused = re.escape(f"got `{abs(number)}`, expected a number that fits 64 bits") + "(.|\n)*Fix: write a smaller one"
     with pytest.raises(TextError, match=refused):
         parse(f"program p {shape.format(number)} {{ read b: u32[] @0; }}")
+
+
+@pytest.mark.parametrize(
+    ("number", "fix"),
+    [("0u64", "0:u64"), ("0x1fu8", "0x1f:u8"), ("1.5f32", "1.5:f32")],
+)
+def test_a_type_behind_a_number_is_corrected(number: str, fix: str) -> None:
+    head, tail = "program p workgroup(1, 1, 1) { let n = ", "; }"
+    with pytest.raises(TextError, match=f"got the type .* behind a number[^$]*Fix: write {fix}$"):
+        parse(head + number + tail)
+    parse(head + fix + tail)

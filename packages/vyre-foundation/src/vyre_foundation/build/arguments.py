@@ -30,6 +30,10 @@ _NUMPY_NAMES = {
 # fmt: on
 _OF_CODES = "pass the codes of its characters, as in text.view('uint8')"
 _OF_BYTES = "pass the bytes of its characters, as in numpy.strings.encode(text).view('uint8')"
+NUMBERS_OF_TEXTS = (
+    "give each text a number, as numpy.unique(texts, return_inverse=True) does, or read texts that are numbers, as in"
+    " x.astype('float64')"
+)
 _FIXES = {
     "S": _OF_CODES,
     "U": _OF_BYTES,
@@ -95,7 +99,7 @@ def fix_of_elements(given: object) -> str | None:
     if dtype.type is np.void:
         return "say what its bytes are, as in x.view('uint8')"
     if dtype.kind == "O" and isinstance(given, np.ndarray) and given.size and isinstance(given.flat[0], str):
-        return "give each text a number, as numpy.unique(texts, return_inverse=True) does"
+        return NUMBERS_OF_TEXTS
     return _FIXES.get(dtype.kind)
 
 

@@ -423,7 +423,9 @@ def _ill_typed(op: Op, args: tuple[Expr, ...]) -> TypeMismatch:
         fix = f"cast to {widest(a.dtype for a in args)} or another"
         return TypeMismatch(f"{op.id} got ({got}), expected operands of one type", fix=fix)
     accepted = " ".join(t.name for t in op.accepts)
-    return TypeMismatch(f"{op.id} got {got}, expected one of {accepted}", fix="cast the operand first")
+    common = next((name for name in ("u32", "f32") if any(t.name == name for t in op.accepts)), op.accepts[0].name)
+    fix = f"convert the operand first, as in vyre.{common}(x)"
+    return TypeMismatch(f"{op.id} got {got}, expected one of {accepted}", fix=fix)
 
 
 def require_index(buffer: Buffer, index: Expr) -> None:

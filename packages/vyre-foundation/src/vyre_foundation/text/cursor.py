@@ -79,9 +79,16 @@ class Cursor:
             self.refuse(
                 f"got {token}, expected a whole number", "write decimal digits, or 0x and hexadecimal ones", token
             )
+        self.refuse_suffix(token)
         if not i64.lowest <= number <= u64.highest:
             self.refuse(f"got {token}, expected a number that fits 64 bits", "write a smaller one", token)
         return number
+
+    def refuse_suffix(self, number: Token) -> None:
+        """Refuse a type directly behind a number, as other languages write literals."""
+        suffix = self.token
+        if suffix.text in DTYPES_BY_NAME and suffix.at == number.at + len(number.text):
+            self.refuse(f"got the type {suffix} behind a number", f"write {number.text}:{suffix.text}", number)
 
     def dtype(self) -> DType:
         """Go past the name of a type."""

@@ -206,6 +206,7 @@ class OperandParser:
         if token.text == "nan" and self.cursor.skip("("):
             payload = self.cursor.integer()
             self.cursor.expect(")")
+        self.cursor.refuse_suffix(token)
         number = UntypedNumber(token, negative, payload)
         return self.typed(number, self.cursor.dtype()) if self.cursor.skip(":") else number
 
