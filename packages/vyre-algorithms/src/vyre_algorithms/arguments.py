@@ -19,7 +19,7 @@ from vyre_driver.backend.typed import refuse_missing
 from vyre_driver.errors import DeviceOutOfMemory, InvalidInput
 from vyre_driver.graph.recorded import RecordedRange
 from vyre_foundation import BuildError, DType, Value, constant
-from vyre_foundation.build.arguments import dtype_of, fix_of_elements, number, shown
+from vyre_foundation.build.arguments import NUMBERS_OF_TEXTS, dtype_of, fix_of_elements, number, shown
 from vyre_foundation.dtype import DTYPES, bf16, bool_, f64, i64
 
 HostArray: TypeAlias = npt.NDArray[Any]
@@ -78,7 +78,7 @@ def as_dtype(given: object, name: str = "dtype") -> DType:
     except BuildError as error:
         fix = error.fix
         if isinstance(given, np.dtype) and given.kind in "SUT":
-            fix = "give each text a number, as numpy.unique(texts, return_inverse=True) does"
+            fix = NUMBERS_OF_TEXTS
         raise InvalidInput(name, needed="a type of the language", got=shown(given), fix=fix) from None
 
 
