@@ -4,7 +4,7 @@ import pytest
 
 from vyre_driver.errors import InvalidInput
 from vyre_driver.plan.launch import plan_launch
-from vyre_driver.plan.lengths import least_lengths
+from vyre_driver.plan.lengths import input_lengths, least_lengths
 from vyre_foundation.build import ProgramBuilder, program
 from vyre_foundation.dtype import u8, u32, u64
 from vyre_foundation.ir.buffer import LengthOf, Per, PerLaunch
@@ -135,3 +135,14 @@ def test_a_derived_length_must_fit_too() -> None:
     p.write("out", u8, LengthOf("a", 2**31))
     with pytest.raises(InvalidInput, match="argument 'out': got 4294967296 elements, expected at most 4294967295"):
         lengths(p, 2)
+
+
+def test_a_uniform_has_a_limit_at_launch_too() -> None:
+    with program("p") as p:
+        small = p.uniform("small", u32)
+        out = p.write("out", u32, 1)
+        out[0] = small[1]
+    made = p.build()
+    assert input_lengths(made, [65536]) == {"small": 16384}
+    with pytest.raises(InvalidInput, match="'small': got 65540 bytes, expected at most 65536 bytes in a uniform"):
+        input_lengths(made, [65540])

@@ -300,8 +300,10 @@ def given_units(
     if not isinstance(given, (np.ndarray, StructArray)) or given.dtype != dtype:
         is_array = isinstance(given, (np.ndarray, StructArray, DeviceArray))
         got = f"one of {given.dtype}" if is_array else shown(given)  # type: ignore[attr-defined]
-        is_converted = isinstance(given, np.ndarray) and given.dtype.names is not None
-        other = "convert it with .astype(…)" if is_converted else "see bytes as such, as in x.view(Particle.dtype)"
+        other = "see bytes as such, as in numpy.frombuffer(x, Particle.dtype)"
+        if is_array:
+            is_converted = isinstance(given, np.ndarray) and given.dtype.names is not None
+            other = "convert it with .astype(…)" if is_converted else "see bytes as such, as in x.view(Particle.dtype)"
         fix = f"make it with that type, as in numpy.zeros(n, Particle.dtype), or {other}"
         raise InvalidInput(name, needed=f"an array of {dtype}", got=got, fix=fix)
     if isinstance(given, StructArray):

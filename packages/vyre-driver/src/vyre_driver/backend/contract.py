@@ -16,7 +16,7 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig, Extent
 from vyre_driver.backend.ops import core_supported_ops
@@ -78,6 +78,10 @@ class VyreBackend(TypedDispatchExt):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id()!r}>"
+
+    def __reduce__(self) -> NoReturn:
+        fix = f"pass its id, and open it there, as vyre.backend_for({self.id()!r}) does"
+        raise TypeError(f"{self!r} is open in this process. Fix: {fix}")
 
     # ── dispatch ─────────────────────────────────────────────────────────────────────────────────────────────────────
 

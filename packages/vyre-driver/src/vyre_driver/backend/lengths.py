@@ -8,6 +8,7 @@ from vyre_driver.backend.results import Inputs, host_bytes
 from vyre_driver.errors import InvalidInput
 from vyre_foundation.ir.buffer import Buffer, LengthOf, Memory
 from vyre_foundation.ir.program import Program
+from vyre_foundation.validate.limits import MAX_BYTES
 
 MAX_LENGTH = 2**32 - 1
 """The largest length, which is a u32 in the language."""
@@ -83,6 +84,9 @@ def as_length(buffer: Buffer, count: int) -> int:
         assert isinstance(buffer.count, LengthOf)
         needed, fix = f"a longer {buffer.count.buffer!r}", "pass at least as many elements as the rule takes away"
         raise InvalidInput(buffer.name, needed=needed, got=f"{count} elements by the rule of its length", fix=fix)
+    if buffer.memory is Memory.UNIFORM and count * buffer.dtype.size > MAX_BYTES[Memory.UNIFORM]:
+        needed, got = f"at most {MAX_BYTES[Memory.UNIFORM]} bytes in a uniform", f"{count * buffer.dtype.size} bytes"
+        raise InvalidInput(buffer.name, needed=needed, got=got, fix="declare a buffer that is read, or pass fewer")
     if count > MAX_LENGTH:
         fix = "split the dispatch, or change the rule of the length: lengths are u32"
         raise InvalidInput(buffer.name, needed=f"at most {MAX_LENGTH} elements", got=f"{count} elements", fix=fix)

@@ -71,6 +71,10 @@ class CompiledGraph:
     def __repr__(self) -> str:
         return f"<CompiledGraph {self.graph.name!r} on {self.backend.id()!r} by {self.executor!r}>"
 
+    def __reduce__(self) -> NoReturn:
+        fix = "pickle its `graph`, and call vyre_driver.compile_graph(graph, backend) there"
+        raise TypeError(f"{self!r} is compiled for a device that is open in this process. Fix: {fix}")
+
     def _repr_html_(self) -> str:
         rows: list[tuple[str, str]] = [
             ("backend", self.backend.id()),
