@@ -1404,7 +1404,8 @@ CALLS = [
     ((1, ONES.tobytes(), PAIRS), {}, ("argument 'x': got one of uint8, expected an array of float32. "
      "Fix: say what the bytes are, with numpy.frombuffer(data, 'float32')")),
     ((1, np.array(["a", "b"], object), PAIRS), {}, ("argument 'x': got one of object, expected an array of float32. "
-     "Fix: give each text a number, as numpy.unique(texts, return_inverse=True) does")),
+     "Fix: give each text a number, as numpy.unique(texts, return_inverse=True) does, or read texts that are numbers, "
+     "as in x.astype('float64')")),
     ((ONES, ONES, PAIRS), {}, ("argument 'a': got 3 elements, expected a number of f32. "
      "Fix: pass a number, or one element of the array")),
     ((PAIRS.astype(int), ONES, PAIRS), {}, ("argument 'a': got one of int64, expected a number of f32. "

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import vyre as vy
+import vyre_driver
 from vyre_driver import DeviceOutOfMemory, DispatchConfig, UnsupportedFeature, availability
 from vyre_driver.observe.bounds import out_of_bounds
 
@@ -1038,3 +1039,30 @@ def test_loads_out_of_bounds_on_any_axis_are_found(by: tuple[int, int, int]) -> 
         assert each.index == places[each.axis, np.flatnonzero(is_first[each.axis])[0]]
     if by == (0, 0, 1):
         assert str(found[0]) == "invocation 2 reads x at index 3 of 3 on axis 2, one of 10 here"
+
+
+def test_what_is_open_in_a_process_is_not_pickled() -> None:
+    """A launcher keeps the name of its backend. The errors of the others say what to pickle."""
+    x = np.arange(3, dtype=np.float32)
+
+    @vy.kernel
+    def twice(x: vy.Array[vy.f32, "n"], out: vy.Out[vy.f32, "n"]) -> None:
+        i = vy.index()
+        out[i] = x[i] * 2
+
+    for launcher in (twice.on(), twice.on("reference")):
+        assert pickle.loads(pickle.dumps(launcher))(x).tolist() == [0, 2, 4]  # noqa: S301
+    with vy.graph("g") as g:
+        g.output("o", twice(g.input("x", vy.f32, 3)))
+    compiled = g.compile()
+    backend = vy.backend_for()
+    with pytest.raises(TypeError, match="Fix: pass its id, and open it there"):
+        pickle.dumps(backend)
+    with pytest.raises(TypeError, match=r"Fix: name the backend, as in twice\.on"):
+        pickle.dumps(twice.on(backend))
+    with pytest.raises(TypeError, match="Fix: pickle its `graph`"):
+        pickle.dumps(compiled)
+    graph = pickle.loads(pickle.dumps(compiled.graph))  # noqa: S301
+    assert vyre_driver.compile_graph(graph, backend).run(x=x)["o"][2] == 4
+    for result in (twice(x, out=None), twice(x, None), twice.on("reference")(x, out=None)):
+        assert result.tolist() == [0, 2, 4]

@@ -1,5 +1,6 @@
 """Arrays of structures and vectors: their layout, kernels over them, and arrays of a device."""
 
+import ctypes
 import gc
 import pickle
 from collections.abc import Iterator
@@ -452,3 +453,26 @@ def test_a_kernel_over_structures_is_run_and_examined_by_name(backend: vy.VyreBa
     assert "counted" in str(vy.explain(counted, p=particles, backend=backend))
     with pytest.raises(vy.InvalidInput, match=r"'p': got an array of structures, expected an array of"):
         vy.run(counted, p=np.zeros(3, [("mass", "f8"), ("age", "u1")]), backend=backend)
+
+
+def test_a_structure_of_ctypes_keeps_its_layout() -> None:
+    class Sample(ctypes.Structure):
+        _fields_ = (("flag", ctypes.c_uint8), ("value", ctypes.c_float))
+
+    class Bits(ctypes.Structure):
+        _fields_ = (("low", ctypes.c_uint8, 3), ("value", ctypes.c_float))
+
+    made = vy.struct(Sample)
+    assert made.dtype == np.dtype(Sample)
+    with pytest.raises(vy.BuildError, match="for bit fields, the integer that holds them"):
+        vy.struct(Bits)
+
+    @vy.kernel
+    def values(samples: vy.Array[made, "n"]) -> vy.Array[vy.f32, "n"]:
+        return samples[vy.index()].value
+
+    samples = (Sample * 2)()
+    samples[1].value = 2.5
+    with pytest.raises(vy.VyreError, match=r"as in numpy.frombuffer\(x, Particle.dtype\)$"):
+        values(samples)
+    assert values(np.frombuffer(samples, made.dtype)).tolist() == [0, 2.5]

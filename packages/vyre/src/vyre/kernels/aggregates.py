@@ -319,6 +319,17 @@ def map_leaves(x: object, compute: Callable[[Any], Any]) -> Any:
     return assemble(structure, iter([compute(leaf) for leaf in leaves]))
 
 
+def _of_ctypes(structure: type) -> np.dtype[Any]:
+    """The structured type of NumPy with the layout of a structure of `ctypes`."""
+    try:
+        return np.dtype(structure)
+    except (TypeError, ValueError) as error:  # it has bit fields, or pointers
+        fix = "use fields of numbers: for bit fields, the integer that holds them"
+        raise BuildError(
+            f"the structure {structure.__name__!r} has fields that NumPy has no type for", fix=fix
+        ) from error
+
+
 @overload
 def struct(cls: np.dtype[np.void]) -> Any: ...
 @overload
@@ -329,7 +340,7 @@ def struct(cls: Any = None, /, **options: object) -> Any:
 
     Args:
         cls: A class with fields such as ``x: vy.f32``, which may be vectors or other structures; or a structured NumPy
-            type, whose layout the structure keeps.
+            type, or a structure of `ctypes`, whose layout the structure keeps.
         **options: Not accepted: the decorator has none.
 
     Returns:
@@ -344,4 +355,6 @@ def struct(cls: Any = None, /, **options: object) -> Any:
         raise BuildError("got no class, expected one", fix="write @vy.struct, without parentheses")
     if isinstance(cls, np.dtype):
         return StructType.of_dtype(cls, "Record")
+    if hasattr(cls, "_fields_"):
+        return StructType.of_dtype(_of_ctypes(cls), cls.__name__)
     return StructType.of_class(cls)

@@ -98,7 +98,7 @@ class KernelLauncher(HostCallable):
     ) -> None:
         self._compiled, self._program = compiled, compiled.program
         self._config, self._invocations = config, invocations
-        self._backend, self._is_chosen = backend_for(backend), backend is not None
+        self._chosen, self._backend, self._is_chosen = backend, backend_for(backend), backend is not None
         self._dispatch = self._backend.dispatch_arrays if self._is_chosen else self._routed
         self._routes = shared_routes()
         self._inputs = [p for p in compiled.parameters if not _is_result(p.type)]
@@ -117,6 +117,12 @@ class KernelLauncher(HostCallable):
 
     def __repr__(self) -> str:
         return f"<kernel {self._compiled.name!r} on {self._backend.id()!r}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if isinstance(self._chosen, VyreBackend):
+            fix = f"name the backend, as in {self._compiled.name}.on({self._backend.id()!r})"
+            raise TypeError(f"{self!r} has an open backend, which stays in its process. Fix: {fix}")
+        return KernelLauncher, (self._compiled, self._chosen, self._config, self._invocations)
 
     def __call__(self, *arrays: Any, **named: Any) -> Any:
         """Launch the kernel, as `KernelFunction.__call__` does."""
@@ -173,6 +179,8 @@ class KernelLauncher(HostCallable):
         def launch(*arrays: Any, **named: Any) -> Any:
             if len(arrays) != count or is_general or not named.keys() <= results:
                 return self._launch_named(arrays, named)
+            if named:
+                named = {name: target for name, target in named.items() if target is not None}
             try:
                 known = prepared[tuple(map(own_shape, arrays_of(arrays)))]
             except (AttributeError, KeyError, TypeError):
@@ -300,6 +308,7 @@ class KernelLauncher(HostCallable):
             if name in found:
                 raise InvalidLaunch(name, needed="one value", got="two", fix="pass it once")
             found[name] = value
+        found = {name: x for name, x in found.items() if x is not None or name in self._names}
         for name in self._names:
             if name not in found and name in self.defaults:
                 found[name] = self.defaults[name]

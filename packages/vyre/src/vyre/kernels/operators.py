@@ -360,7 +360,7 @@ class OperatorReader(NodeReader):
             return select(condition, left, right)
         for arm in (x, y):
             if not isinstance(arm, NumberChoice) and number(arm) is None:
-                fix = "choose between values or numbers; write an `if` statement for other things"
+                fix = "choose between numbers or values, such as 0 and 1"
                 self.refuse(node, f"got {kind_of(arm)}, which the program cannot choose", fix)
         return NumberChoice(condition, x, y)
 
