@@ -20,16 +20,29 @@ NONE = object()
 
 
 @dataclass(slots=True)
+class EarlyExits:
+    """How statements leave an iteration of an unrolled loop, or a device function, under a condition of the program."""
+
+    depth: int
+    """How many branches and loops of the program are open around what is left."""
+    flag: str
+    """The name of whether one did, where the program must know that; no name of Python begins with a digit."""
+    outcome: str = ""
+    """The name of what they give: the value that is returned, or whether a `break` leaves the loop, if one may."""
+    names: list[Names] = field(default_factory=list)
+    """What the names stand for at each of the statements."""
+
+
+@dataclass(slots=True)
 class OpenLoop:
     """A loop around the statement that is being read."""
 
-    is_unrolled: bool
     depth: int
     """How many branches and loops of the program are open around its body."""
     carried: dict[str, LoopName] = field(default_factory=dict)
     """`Frame.carried` outside of it."""
-    left: str = ""
-    """Of an unrolled loop: the name of whether a `break` has left it, if one may under a condition of the program."""
+    exits: EarlyExits | None = None
+    """How statements leave an iteration of it, if it is unrolled."""
 
 
 @dataclass(slots=True)
@@ -55,11 +68,14 @@ class Frame:
     """The type of what a device function returns, where its annotation says it."""
     carried: dict[str, LoopName] = field(default_factory=dict)
     """The names that the open loops of the program may change, and that have no variable before these."""
+    exits: EarlyExits = field(init=False)
+    """How statements return from a device function."""
     flags: list[Mutable] = field(default_factory=list)
     """For each loop around the statement that a `return` of a device function leaves, whether it did."""
 
     def __post_init__(self) -> None:
         function = self.source.function
+        self.exits = EarlyExits(self.depth, "0 returned", "return")
         self.outer = ChainMap(closure_of(function), function.__globals__, vars(builtins))
         self.changed = changed_paths(self.source.tree)
         self.own = frozenset({*assigned_names(self.source.tree.body), *self.names})

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from vyre.kernels import intrinsics
 from vyre.kernels.aggregates import StructValue, Variables, Vector
 from vyre.kernels.branches import BranchReader
-from vyre.kernels.frame import NONE, Names, OpenLoop
+from vyre.kernels.frame import NONE, EarlyExits, Names, OpenLoop
 from vyre.kernels.reader import IterationLeft
 from vyre.kernels.source import assigned_names, has_return, is_unnamed, leaves_iteration, stem_of
 from vyre.kernels.values import LoopName, Merged, NumberChoice, Unbound, is_runtime, typed_text
@@ -98,7 +98,7 @@ class LoopReader(BranchReader):
         if counter is not NONE:
             outer[skip] = counter
         self.frame.names = names = dict(outer)
-        self.frame.loops.append(OpenLoop(False, self.depth, self.frame.carried))
+        self.frame.loops.append(OpenLoop(self.depth, self.frame.carried))
         self.frame.carried = dict(self.frame.carried)
         for name, where in assigned_names(statements).items():
             before = outer.get(name, NONE)
@@ -154,26 +154,31 @@ class LoopReader(BranchReader):
                 known = ast.Assign([node.target], KnownValue(x))
                 unrolled += [ast.copy_location(known, node), *node.body]
             return self.block([*unrolled, *rest], is_tail=is_tail)
-        flag = self.builder.var(False, bool_, name="returned")
+        exits = self.frame.exits
+        variable = self.frame.names.get(exits.flag)
+        flag = variable if isinstance(variable, Mutable) else self.builder.var(False, bool_, name="returned")
         self.frame.flags.append(flag)
         if isinstance(node, ast.While):
             self._While(node, is_tail=False)
         elif isinstance(ranged, tuple):
             self._count(node, ranged)
         self.frame.flags.pop()
-        if "return" not in self.frame.names:  # each is in a branch that is not compiled
+        names = self.frame.names
+        if "return" not in names:  # each is in a branch that is not compiled
             return self.block(rest, is_tail=is_tail)
         if self.frame.flags:  # the loop around it is left too
             with self.builder.if_(flag.get()):
                 self.frame.flags[-1].set(True)
                 self.builder.break_()
             return self.block(rest, is_tail=is_tail)
-        if not rest:
+        if not rest and self.depth == exits.depth:
             fix = "return a value behind the loop"
             self.refuse(node, "the function may end without returning a value", fix)
-        test = ast.copy_location(KnownValue(~flag.get()), node)
-        self._if(ast.copy_location(ast.If(test, list(rest), []), node), (), is_tail=is_tail, is_rest=True)
-        return False
+        exits.names.append(dict(names))
+        if not isinstance(names["return"], (Mutable, Variables)):
+            del names["return"]
+        block, ends = self._branch(node, ~flag.get(), rest, None, is_tail=is_tail)
+        return self._rejoin(exits, block, node, rest, ends=ends)
 
     def _KnownValue(self, node: KnownValue) -> object:
         return node.x
@@ -181,7 +186,8 @@ class LoopReader(BranchReader):
     def _unroll(self, node: ast.For, elements: Iterable[Any]) -> bool:
         """A loop over what is known while the kernel is compiled: its body is read for each element."""
         left, goes_on = f"{len(self.frame.loops)} left", constant(bool_, False)  # no name of Python has a space
-        self.frame.loops.append(OpenLoop(True, self.depth, left=left))
+        exits = EarlyExits(self.depth, f"{len(self.frame.loops)} over", left)
+        self.frame.loops.append(OpenLoop(self.depth, exits=exits))
         self.frame.names[left] = goes_on
         ends = False
         for x in elements:
@@ -232,7 +238,7 @@ class LoopReader(BranchReader):
 
     def _unroll_while(self, node: ast.While, holds: bool | Value) -> bool:
         """A loop whose condition is known while the kernel is compiled: its body is read for each iteration."""
-        self.frame.loops.append(OpenLoop(True, self.depth))
+        self.frame.loops.append(OpenLoop(self.depth, exits=EarlyExits(self.depth, f"{len(self.frame.loops)} over")))
         count, ends = 0, False
         while True:
             if not isinstance(holds, bool):

@@ -293,8 +293,8 @@ class NodeReader:
     def _merged(self, found: Merged, node: ast.AST) -> object:
         """The value behind an ``if`` of a name that its branches set; from the next reading on it is a variable."""
         name = "the result" if found.name == "return" else repr(found.name)
-        values = [self.read(x, node) if isinstance(x, Merged) else x for x in found.values]
-        taken = [disassemble(x) for x in values]
+        merged = list(found.all())
+        taken = [disassemble(x) for each in merged for x in each.values if not isinstance(x, Merged)]
         structure = taken[0][0]
         line = self.frame.source.line_of(found.node)
         if any(other != structure for other, _ in taken):
@@ -304,7 +304,8 @@ class NodeReader:
             self._common_dtype(leaves, name, line, found.node, node)
             for leaves in zip(*(leaves for _, leaves in taken), strict=True)
         )
-        self.found.merged[found.block, found.name] = structure, dtypes
+        for each in merged:
+            self.found.merged[each.block, each.name] = structure, dtypes
         return assemble(structure, iter([constant(dtype, 0) for dtype in dtypes]))
 
     def _common_dtype(self, values: Sequence[Any], name: str, line: int, branches: ast.AST, node: ast.AST) -> DType:

@@ -107,6 +107,8 @@ class KernelReader(LoopReader, CallReader):
             if self.frame.flags:
                 self.frame.flags[-1].set(True)
                 self.builder.break_()
+            else:
+                self.leave(self.frame.exits, node)
             return True
         if node.value is not None:
             self._store_results(x, node)
@@ -145,14 +147,15 @@ class KernelReader(LoopReader, CallReader):
 
     def _leave_iteration(self, node: ast.stmt, word: str) -> None:
         loop = self.frame.loops[-1]
-        if not loop.is_unrolled:
+        if loop.exits is None:
             self.builder.break_() if word == "break" else self.builder.continue_()
             return
         if word == "break" and self.depth != loop.depth:
-            if not loop.left:
+            if not loop.exits.outcome:
                 fix = "state a limit on its iterations, as in `while vy.bounded(…, 1000)`, a loop of the program"
                 self.refuse(node, "`break` of a `while` loop that is unrolled, under a condition of the program", fix)
-            self.bind(loop.left, constant(bool_, True), node)
+            self.bind(loop.exits.outcome, constant(bool_, True), node)
+        self.leave(loop.exits, node)
         raise IterationLeft(word)
 
     def _Match(self, node: ast.Match, *, is_tail: bool) -> NoReturn:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -121,6 +121,16 @@ class Merged:
     name: str
     values: tuple[object, ...]
     node: ast.AST
+
+    def all(self) -> Iterator[Merged]:
+        """Itself, and those among its values, and among theirs, each once."""
+        known, stack = set(), [self]
+        while stack:
+            merged = stack.pop()
+            if id(merged) not in known:
+                known.add(id(merged))
+                yield merged
+                stack.extend(x for x in merged.values if isinstance(x, Merged))
 
 
 @dataclass(slots=True, eq=False)
