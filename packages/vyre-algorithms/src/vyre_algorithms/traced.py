@@ -26,6 +26,9 @@ _PURE = frozenset(
 _ORIGINS = frozenset(("math", "vyre", "vyre_algorithms", "vyre_foundation", "vyre_math"))
 _ATOMS = frozenset((bool, int, str, bytes, type(None), DType))
 
+_ATTRIBUTES, _CHANGES = frozenset(("LOAD_ATTR", "LOAD_METHOD")), frozenset(("STORE_DEREF", "DELETE_DEREF"))
+"""Of the instructions that have names, those that load attributes; and those that change variables of functions."""
+
 
 class TracedFunction:
     """A function of values that is equal to another one if both give the same program.
@@ -104,12 +107,12 @@ def _referred(function: FunctionType) -> Iterator[object]:
 
 @lru_cache(maxsize=1024)
 def _global_names(code: CodeType) -> frozenset[str] | None:
-    """The global names that code and the functions in it load; None if it imports, or changes variables of others."""
+    """The global names that code and the functions in it load; None if it changes variables, or imports."""
     found: set[str] = set()
     for step in dis.get_instructions(code):
         if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
             found.add(step.argval)
-        elif step.opname.startswith(("IMPORT_", "STORE_GLOBAL", "STORE_DEREF", "DELETE_GLOBAL", "DELETE_DEREF")):
+        elif step.opname in _CHANGES or (step.opcode in dis.hasname and step.opname not in _ATTRIBUTES):
             return None
         if isinstance(step.argval, CodeType):
             inner = _global_names(step.argval)

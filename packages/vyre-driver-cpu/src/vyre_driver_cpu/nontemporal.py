@@ -32,7 +32,7 @@ _SIZE_BEHIND_STOP = 12
 LEAST_LINES = 64
 """Lines that a loop stores at once at least: the fence waits for the last ones."""
 _MOST_RESULTS = 4
-"""A CPU collects few lines at once."""
+"""Results of one loop. More were not measured."""
 
 
 @dataclass(frozen=True, slots=True)
