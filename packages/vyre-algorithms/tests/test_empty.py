@@ -22,6 +22,7 @@ NUMPY = {
     "argsort": np.argsort,
     "cumprod": np.cumprod,
     "cumsum": np.cumsum,
+    "exact_sum": np.sum,
     "fft": np.fft.fft,
     "ifft": np.fft.ifft,
     "irfft": np.fft.irfft,
@@ -81,7 +82,9 @@ def test_transforms(name, shape):
         check(name, np.zeros(shape, np.float32), {"axis": axis}, np.asarray)
 
 
-@pytest.mark.parametrize("name", ["all", "any", "max", "mean", "min", "prod", "reduce", "std", "sum", "var"])
+@pytest.mark.parametrize(
+    "name", ["all", "any", "exact_sum", "max", "mean", "min", "prod", "reduce", "std", "sum", "var"]
+)
 @pytest.mark.parametrize("axis", [None, (), (0, 1), (1, 2), (0, 2), (0, 1, 2)], ids=str)
 def test_along_several_axes(name, axis, place):
     for shape in ((2, 0, 3), (0, 2, 3), (2, 3, 0)):
