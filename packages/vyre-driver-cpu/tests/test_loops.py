@@ -115,3 +115,11 @@ def calls_to_print(assignments: int) -> int:
 def test_work_grows_with_the_number_of_assignments_and_not_with_its_square() -> None:
     calls_to_print(10)
     assert calls_to_print(800) < 6 * calls_to_print(200)
+
+
+@pytest.mark.parametrize("word", ["break;", "continue;", "return;"])
+def test_any_number_of_jumps_may_follow_each_other(word: str) -> None:
+    jumps = "".join(f"if a[k] == {n} {{ {word} }} x = x + a[k];" for n in range(300))
+    text = f"""program jumps workgroup(64, 1, 1) {{ read a: u32[] @0; write out: u32[4096] @1;
+        var x = 0; for k in 0..a[0] {{ {jumps} }} out[global_id.x] = x; }}"""
+    assert source_ahead("x86-64-v3", parse(text), DispatchConfig()).count(b" br i1 ") >= 300

@@ -25,6 +25,8 @@ from vyre_foundation.validate.declared import declared_locals
 _KINDS = (Let, Var, Assign, Store, Atomic, If, For, Region, Break, Continue)
 LONG = 400
 """Operations of a body without loops: more take LLVM's vectorizer too long."""
+_MOST_JUMPS = 64
+"""Jumps in a loop of vectors, whose following statements are printed inside of each other."""
 _REGISTERS = 16
 """Vectors that a loop may keep, beside what it computes with: with fewer, several registers make one vector."""
 _OF_MASKED = 3
@@ -158,11 +160,13 @@ def _is_permuted(stmt: Store, lanes: VectorLanes) -> bool:
 
 
 def can_mask(loop: For, stmts: tuple[Stmt, ...], nodes: list[Expr]) -> bool:
-    """Whether every statement has a form for vectors, and nothing is summed up over invocations.
+    """Whether every statement has a form for vectors, few of them jump, and nothing is summed up over invocations.
 
     Lanes may wait in a loop for an atomic of another lane, which has left the loop and waits for them. None waits for a
     trap.
     """
+    if sum(isinstance(s, (Break, Continue)) for s in stmts) > _MOST_JUMPS:
+        return False
     inner = declared_locals(loop.body).keys()
     return not any(
         not isinstance(s, _KINDS)
