@@ -119,7 +119,7 @@ class DispatchFailed(BackendError):
 
 
 class InvalidProgram(BackendError, facts.InvalidProgram):
-    """A program that was passed to a backend is invalid. The message lists all `findings`."""
+    """A program that was passed to a backend is invalid. The message lists the first `findings`."""
 
     number = 1006
     remedy = "repair what the findings name"
@@ -380,7 +380,7 @@ class ResidentGraphReuseTelemetryError(BackendError, ValueError):
 
 
 class InvalidGraph(BackendError, ValueError):
-    """A graph is invalid, and nothing has run. The message lists all `findings`, in recorded order."""
+    """A graph is invalid, and nothing has run. The message lists the first `findings`, in recorded order."""
 
     number = 1024
     remedy = "repair what the findings name"
@@ -391,7 +391,7 @@ class InvalidGraph(BackendError, ValueError):
         super().__init__(f"not valid, {found}", fix=fix, where=place, graph=graph, findings=tuple(findings))
 
     def __str__(self) -> str:
-        return "\n".join((f"{self.where}: {self.message}", *map(str, self.findings)))
+        return "\n".join((f"{self.where}: {self.message}", *facts.listed(self.findings)))
 
     @property
     def findings(self) -> tuple[facts.Finding, ...]:

@@ -217,6 +217,17 @@ def test_all_findings_at_once_in_recorded_order() -> None:
     assert [finding.where for finding in caught.value.findings] == ["affine", "repeat", "repeat.mix", "affine#2"]
 
 
+def test_of_many_findings_the_message_lists_the_first_ones() -> None:
+    g = GraphRecorder("g")
+    for _ in range(30):
+        unwritten(g)
+    with pytest.raises(InvalidGraph) as caught:
+        g.build()
+    lines = str(caught.value).splitlines()
+    assert (len(caught.value.findings), len(lines)) == (30, 22)
+    assert lines[-1] == "… and 10 more, which `findings` of this error has"
+
+
 def test_writes_in_parts_make_a_whole() -> None:
     g = GraphRecorder("g")
     t = g.temporary(u32, 10)

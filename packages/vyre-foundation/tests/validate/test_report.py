@@ -22,6 +22,15 @@ def test_one_finding():
     )
 
 
+def test_of_many_findings_the_message_lists_the_first_ones():
+    error = refused(f"program p workgroup(1, 1, 1) {{ write out: f32[4] @0; {'out[0] = len(out); ' * 500} }}")
+    lines = str(error).splitlines()
+    assert (lines[0], len(lines)) == ("program 'p': not valid, 500 findings", 22)
+    assert lines[20].startswith("V033 body[19].value: ")
+    assert lines[21] == "… and 480 more, which `findings` of this error has"
+    assert [finding.where for finding in error.findings] == [f"body[{n}].value" for n in range(500)]
+
+
 def test_findings_come_in_program_order_one_a_line():
     error = refused("""
         program `` workgroup(2048, 1, 1) subgroup(4) {

@@ -119,7 +119,7 @@ def validated(program: Program) -> Facts:
     try:
         return program.validate()
     except foundation.InvalidProgram as error:
-        raise InvalidProgram(program.name, error.findings) from error
+        raise InvalidProgram(program.name, error.findings) from None  # its message would repeat them
 
 
 def require_kind(backend: str, found: object, kind: type[T], method: str) -> T:

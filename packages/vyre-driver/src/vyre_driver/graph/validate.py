@@ -29,7 +29,7 @@ from vyre_foundation.dtype import DType
 from vyre_foundation.ir.buffer import Memory
 from vyre_foundation.ir.origin import Origin
 from vyre_foundation.ir.program import Program
-from vyre_foundation.validate.facts import Finding
+from vyre_foundation.validate.facts import Finding, listed
 
 RULES = MappingProxyType(
     {
@@ -378,5 +378,5 @@ def _unsupported(node: DispatchNode, where: str) -> Iterator[Finding]:
 def _message(error: BackendError) -> str:
     """What an error says, without its remedy."""
     findings = getattr(error, "findings", ())
-    text = "; ".join(map(str, findings)) if findings else error.message
+    text = "; ".join(listed(findings)) if findings else error.message
     return f"{error.where}: {text}" if error.where else text

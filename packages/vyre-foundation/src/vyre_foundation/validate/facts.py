@@ -35,6 +35,17 @@ class Finding:
         return f"{self.code} {place}: {self.message}. Fix: {self.fix}"
 
 
+MOST_LISTED = 20
+"""Findings that a message lists."""
+
+
+def listed(findings: Sequence[Finding]) -> list[str]:
+    """The lines of a message that lists `findings`: of more than `MOST_LISTED`, the first ones and how many follow."""
+    more = len(findings) - MOST_LISTED
+    rest = [f"… and {more} more, which `findings` of this error has"] if more > 0 else []
+    return [*map(str, findings[:MOST_LISTED]), *rest]
+
+
 class InvalidProgram(VyreError, ValueError):
     """A program breaks rules of the language; `findings` has all of them in program order."""
 
@@ -48,7 +59,7 @@ class InvalidProgram(VyreError, ValueError):
         return cls(f"not valid, {found}", fix="repair each of them", where=where, findings=tuple(findings))
 
     def __str__(self) -> str:
-        return "\n".join((f"{self.where}: {self.message}", *map(str, self.findings)))
+        return "\n".join((f"{self.where}: {self.message}", *listed(self.findings)))
 
     @property
     def findings(self) -> tuple[Finding, ...]:
