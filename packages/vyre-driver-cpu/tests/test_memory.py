@@ -50,3 +50,14 @@ def test_memory_whose_last_work_has_ended_keeps_no_other_memory():
     gc.collect()
     assert small.last is not None
     assert contents() is None
+
+
+@pytest.mark.parametrize("size", [1, 1000, 100_000, 1 << 20])
+def test_new_memory_is_zero_without_a_fill(size, backend):
+    fills = backend.backend_metric_snapshot()["fills"]
+    for _ in range(5):  # what the allocator reuses has other contents
+        handle = backend.allocate_resident(size)
+        assert not any(backend.download_resident(handle))
+        backend.upload_resident(handle, np.full(size, 255, np.uint8))
+        backend.free_resident(handle)
+    assert backend.backend_metric_snapshot()["fills"] == fills

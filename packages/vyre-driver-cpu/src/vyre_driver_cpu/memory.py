@@ -50,8 +50,8 @@ class ReadOnlyBytes:
 
 
 def allocate(size: int) -> HostMemory:
-    """`size` bytes with unspecified contents, that begin at a line of the cache."""
-    return HostMemory(staggered(np.empty(padded_size(size), np.uint8), size))
+    """`size` bytes that are zero, and begin at a line of the cache."""
+    return HostMemory(staggered(np.zeros(padded_size(size), np.uint8), size))
 
 
 def in_place(data: memoryview) -> HostBytes | ReadOnlyBytes | None:

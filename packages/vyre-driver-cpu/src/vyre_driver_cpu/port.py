@@ -45,7 +45,7 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
     """
 
     emitter_version = "cpu-56"
-    shares_host_memory = works_after_fork = True
+    shares_host_memory = allocates_zeros = works_after_fork = True
     records, moves_code = True, True
     unlocked_queue, leaves_long_launches = CALLER, LONGEST_BLOCKING
 

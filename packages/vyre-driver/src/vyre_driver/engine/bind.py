@@ -26,7 +26,7 @@ from vyre_driver.plan.launch import LaunchPlan
 from vyre_driver.plan.lengths import launch_lengths
 from vyre_driver.plan.limits import require_memory
 from vyre_driver.plan.params import dispatch_param_words
-from vyre_foundation.ir.buffer import Buffer, Memory
+from vyre_foundation.ir.buffer import Memory
 from vyre_foundation.validate.facts import Facts, Feature
 
 
@@ -139,13 +139,14 @@ def bind(
     held = {**(persistent or {}), **placed}
     require_memory(sum(sizes.values()), device.profile, plan.program.name)
     fresh: dict[str, Allocation] = {}
+    zeroed = {name for name, buffer in buffers.items() if buffer.memory is Memory.PERSISTENT and persistent is not None}
     in_place = device.port.shares_host_memory and places is None
     comes = _comes_with_the_dispatch(code, sizes) if in_place else frozenset()
     try:
         for name in buffers:
             if name not in held and name not in comes:
-                fresh[name] = device.allocate(sizes[name])
-        created = _persistent(device, buffers, sizes, fresh) if persistent is not None else {}
+                fresh[name] = (device.allocate_zeros if name in zeroed else device.allocate)(sizes[name])
+        created = {name: allocation for name, allocation in fresh.items() if name in zeroed}
         allocations, lasting = {**held, **fresh}, frozenset((*held, *created))
         covered = written_everywhere(plan) if covered is None else covered
         binding = LaunchBinding(device, plan, code, lengths, sizes, allocations, lasting, frozenset(placed), covered)
@@ -189,16 +190,6 @@ def _require_persistent_sizes(sizes: Mapping[str, int], held: Mapping[str, Alloc
             needed = f"{allocation.size} bytes, as in the pipeline's first dispatch"
             fix = "dispatch with inputs of the same lengths, or compile another pipeline"
             raise InvalidInput(name, needed=needed, got=f"{sizes[name]} bytes", fix=fix)
-
-
-def _persistent(
-    device: Device, buffers: Mapping[str, Buffer], sizes: Mapping[str, int], fresh: Mapping[str, Allocation]
-) -> dict[str, Allocation]:
-    """The persistent buffers among `fresh`, filled with zeros."""
-    zeroed = {name: a for name, a in fresh.items() if buffers[name].memory is Memory.PERSISTENT}
-    for name, allocation in zeroed.items():
-        device.fill(allocation, 0, sizes[name])
-    return zeroed
 
 
 def _may_outlive_the_call(device: Device, code: CompiledCode, placed: Mapping[str, Allocation]) -> bool:

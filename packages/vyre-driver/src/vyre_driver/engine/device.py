@@ -260,6 +260,17 @@ class Device:
             memory = self._memory(size)
         return self._entered(Allocation(memory, size))
 
+    def allocate_zeros(self, size: int) -> Allocation:
+        """The same, all bytes zero."""
+        allocation = self.allocate(size)
+        if not self.port.allocates_zeros:
+            try:
+                self.fill(allocation, 0, allocation.size)
+            except BaseException:
+                self.free((allocation,))
+                raise
+        return allocation
+
     def _memory(self, size: int) -> Any:
         try:
             memory = self.port.allocate(size)

@@ -104,6 +104,9 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
     shares_host_memory: bool = False
     """Whether the device can use any host memory, so that `in_place` works."""
 
+    allocates_zeros: bool = False
+    """Whether all bytes of memory that `allocate` returns are zero."""
+
     works_after_fork: bool = False
     """Whether a forked process may open its own device while its parent has one open. The engine does not call the port
     of the parent there."""
@@ -242,7 +245,7 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
 
     @abstractmethod
     def allocate(self, size: int) -> MemoryT:
-        """Allocate `size` >= 1 bytes with unspecified contents, aligned for every type.
+        """Allocate `size` >= 1 bytes, aligned for every type. Their contents are unspecified unless `allocates_zeros`.
 
         Raises:
             DeviceOutOfMemory: There is not enough memory. The engine translates Python's `MemoryError` to it.

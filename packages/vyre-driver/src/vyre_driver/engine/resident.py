@@ -55,11 +55,8 @@ class ResidentStore(Protocol):
     def generation(self) -> int:
         """A number that no other store of the process has, so that a handle is valid for one store only."""
 
-    def allocate(self, size: int) -> Allocation:
-        """Memory of `size` bytes, at least one."""
-
-    def fill(self, allocation: Allocation, byte: int, size: int) -> None:
-        """Set the first bytes."""
+    def allocate_zeros(self, size: int) -> Allocation:
+        """Memory of `size` bytes, at least one, all of them zero."""
 
     def copy_in(self, allocation: Allocation, data: memoryview, offset: int = 0) -> None:
         """Change bytes."""
@@ -100,13 +97,7 @@ class Residents:
         require_size("byte_len", byte_len)
         if byte_len > MOST_BYTES:
             raise DeviceOutOfMemory(byte_len)
-        allocation = self._device.allocate(byte_len)
-        try:
-            self._device.fill(allocation, 0, allocation.size)
-        except BaseException:
-            self._device.free((allocation,))
-            raise
-        return self._entered(allocation, byte_len)
+        return self._entered(self._device.allocate_zeros(byte_len), byte_len)
 
     def wrap(self, foreign: object) -> Resource:
         """A handle to the array of another library, which is not copied, and kept alive."""
@@ -483,15 +474,12 @@ class HostStore:
     def __init__(self) -> None:
         self.generation = next_generation()
 
-    def allocate(self, size: int) -> Allocation:
+    def allocate_zeros(self, size: int) -> Allocation:
         try:
-            memory = np.empty(max(1, size), np.uint8)
+            memory = np.zeros(max(1, size), np.uint8)
         except MemoryError as error:
             raise DeviceOutOfMemory(size) from error
         return Allocation(memory, memory.nbytes)
-
-    def fill(self, allocation: Allocation, byte: int, size: int) -> None:
-        allocation.memory[:size] = byte
 
     def copy_in(self, allocation: Allocation, data: memoryview, offset: int = 0) -> None:
         allocation.memory[offset : offset + data.nbytes] = data

@@ -125,6 +125,7 @@ class TracedPort(DevicePort[TracedModule, Any, TracedLaunch]):
     def __init__(self, inner: DevicePort[Any, Any, Any], trace: Trace, counters: TracedCounters) -> None:
         self._inner, self._trace, self._counters = inner, trace, counters
         self.shares_host_memory = inner.shares_host_memory
+        self.allocates_zeros = inner.allocates_zeros
         self.works_after_fork = inner.works_after_fork
         self.keeps_failures = inner.keeps_failures
         self.moves_code = inner.moves_code
