@@ -1,9 +1,14 @@
-"""The compiler gives back what LLVM allocates."""
+"""What LLVM is asked to do, and what it allocates."""
 
 import subprocess
 import sys
 
 import pytest
+
+from vyre_driver import DispatchConfig
+from vyre_driver_cpu import compiler
+from vyre_driver_cpu.ahead import assembly_ahead
+from vyre_foundation.text import parse
 
 resource = pytest.importorskip("resource", reason="the system does not say how much memory a process has had")
 
@@ -28,3 +33,13 @@ def test_passes_are_freed() -> None:
     """LLVM's pipeline has 31 KiB of passes, and about 70 KiB stay once it has run."""
     done = subprocess.run([sys.executable, "-c", GROWTH], check=True, capture_output=True, text=True)
     assert int(done.stdout) < 200 * 16 * 1024
+
+
+def test_a_long_text_is_not_optimized_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loop in it stays a loop over single elements, which LLVM otherwise makes vectors of."""
+    program = parse("""program p workgroup(64, 1, 1) { read x: u32[] @0; write out: u32[len(x)] @1;
+        let i = global_id.x; if i < len(x) { out[i] = x[i] * x[i]; } }""")
+    short = assembly_ahead("x86-64-v3", program, DispatchConfig())
+    monkeypatch.setattr(compiler, "LONG", 0)
+    long = assembly_ahead("x86-64-v3", program, DispatchConfig())
+    assert (b"vpmulld" in short, b"vpmulld" in long, b"imull" in long) == (True, False, True)

@@ -4,7 +4,7 @@ import pytest
 
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.testing.agreement import outcome
-from vyre_driver_cpu import port
+from vyre_driver_cpu import compiler, port
 from vyre_driver_cpu.ahead import assembly_ahead
 from vyre_driver_cpu.backend import CpuBackend
 from vyre_driver_cpu.compiler import compile_text
@@ -37,19 +37,29 @@ def test_random_loops_along_rows(agree, seed: int) -> None:
     agree(drawn.program, [drawn.inputs[b.name] for b in drawn.program.inputs], DispatchConfig(grid_override=drawn.grid))
 
 
+def unoptimized(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(port, "compile_text", lambda text, cpu: compile_text(text, cpu, level=0))
+
+
+def as_if_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiler, "LONG", 0)
+
+
+@pytest.mark.parametrize("compiled", [unoptimized, as_if_long])
 @pytest.mark.parametrize("seed", [*range(100, 103), *slow(range(103, 124))])
-def test_the_optimizer_changes_no_bit(seed: int, backend, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second opinion of one text: what LLVM gives without its optimizer. Undefined behaviour would part them."""
+def test_the_optimizer_changes_no_bit(seed: int, compiled, backend, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second opinion of one text: what LLVM gives with fewer passes. Undefined behaviour would part them."""
     drawn = generate(seed, EVERYTHING)
     config = DispatchConfig(grid_override=drawn.grid, fixpoint_iterations=drawn.iterations, timeout=60.0)
     inputs = [drawn.inputs[buffer.name] for buffer in drawn.program.inputs]
-    monkeypatch.setattr(port, "compile_text", lambda text, cpu: compile_text(text, cpu, level=0))
+    compiled(monkeypatch)
     monkeypatch.setenv("VYRE_CACHE", "off")
     plain = CpuBackend()
     try:
         expected = outcome(plain, drawn.program, inputs, config)
     finally:
         plain.shutdown()
+    monkeypatch.undo()
     assert outcome(backend, drawn.program, inputs, config) == expected
 
 

@@ -22,6 +22,10 @@ LOCALLY = "; optimize: locally"
 """The first line of a long text whose vectors are made already. LLVM's whole pipeline combines its instructions again
 and again: 730 ms for SHA-256, where the passes that are of use take 30."""
 
+LONG = 10_000
+"""Lines of a long text. The times of LLVM's pipeline and of its code generator grow faster than a text: 17 s for 1,000
+stores and 176 s for 2,000. A long one has the passes of `LOCALLY` and the simplest code generator: 4 s and 19 s."""
+
 
 class CompileFailed(Exception):
     """The compiler's refusal, in its own words."""
@@ -31,7 +35,7 @@ def compile_text(text: str, cpu: Cpu, level: int = LEVEL) -> bytes:
     """Optimized object code of a module, for a CPU; `CompileFailed` if the text is no LLVM IR."""
     try:
         with llvm_lock:
-            return bytes(target_machine(cpu, level).emit_object(optimized(text, cpu, level)))
+            return bytes(_code_generator(text, cpu, level).emit_object(optimized(text, cpu, level)))
     except RuntimeError as error:
         raise CompileFailed(str(error)) from error
 
@@ -41,11 +45,19 @@ def optimized(text: str, cpu: Cpu, level: int = LEVEL) -> llvm.ModuleRef:
     target = target_machine(cpu.of_optimizer, level)
     module = llvm.parse_assembly(f'target datalayout = "{target.target_data}"\ntarget triple = "{cpu.triple}"\n{text}')
     module.verify()
-    if level and text.startswith(LOCALLY):
+    if level and (text.startswith(LOCALLY) or _is_long(text)):
         _optimize_locally(module, target)
     else:
         _optimize(module, target, level)
     return _unknown_masks(_unknown_counts(module)) if cpu.is_x86 else _fenced(module)
+
+
+def _is_long(text: str) -> bool:
+    return text.count("\n") > LONG
+
+
+def _code_generator(text: str, cpu: Cpu, level: int) -> llvm.TargetMachine:
+    return target_machine(cpu, 0 if _is_long(text) else level)
 
 
 def _optimize(module: llvm.ModuleRef, target: llvm.TargetMachine, level: int) -> None:
@@ -175,7 +187,7 @@ def _rewritten(
 def assembly(text: str, cpu: Cpu) -> str:
     """What `compile_text` makes of a module, to read."""
     with llvm_lock:
-        return str(target_machine(cpu, LEVEL).emit_assembly(optimized(text, cpu)))
+        return str(_code_generator(text, cpu, LEVEL).emit_assembly(optimized(text, cpu)))
 
 
 @cache
