@@ -245,7 +245,7 @@ class DevicePort(ABC, Generic[ModuleT, MemoryT, EventT]):
 
     @abstractmethod
     def allocate(self, size: int) -> MemoryT:
-        """Allocate `size` >= 1 bytes, aligned for every type. Their contents are unspecified unless `allocates_zeros`.
+        """Allocate `size` >= 1 bytes, aligned for every type; their contents are unspecified unless `allocates_zeros`.
 
         Raises:
             DeviceOutOfMemory: There is not enough memory. The engine translates Python's `MemoryError` to it.
