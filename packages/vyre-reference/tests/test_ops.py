@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,8 +25,19 @@ from vyre_reference.vector.registers import decode, encode, stored
 LANGUAGE = [op for op in OPS.values() if op.tier is Tier.LANGUAGE]
 RAW = [op for op in OPS.values() if op.tier is Tier.RAW]
 EIGHT_BITS = [(op, t) for op in OPS.values() for t in op.accepts if t in (u8, i8) and op.arity == 2]
-SMALL = [(op, t) for op in OPS.values() for t in op.accepts if t.bits <= 16 and op.arity == 1]
-WIDE = [(op, t) for op in OPS.values() for t in op.accepts if t.bits >= 16]
+SIXTEEN_BITS = [(op, t) for op in OPS.values() for t in op.accepts if t.bits == 16 and op.arity == 1]
+NARROW = [(op, t) for op in OPS.values() for t in op.accepts if t.bits <= 8 and op.arity == 1]
+SAMPLED = [(op, t) for op in OPS.values() for t in op.accepts if t.bits >= 16 or (op, t) in EIGHT_BITS]
+
+
+def in_turns(pairs: list[tuple[Op, DType]]) -> list[Any]:
+    """Of each op one of its types, which take turns. `-m slow` has the others."""
+    types: defaultdict[str, list[DType]] = defaultdict(list)
+    for op, dtype in pairs:
+        types[op.id].append(dtype)
+    chosen = {(name, of_op[turn % len(of_op)]) for turn, (name, of_op) in enumerate(types.items())}
+    return [pytest.param(op, t, marks=() if (op.id, t) in chosen else pytest.mark.slow) for op, t in pairs]
+
 
 # Doubles from which each float type takes its boundaries: limits, ties, powers that casts and roots are sensitive to.
 FLOAT_SEEDS = (
@@ -105,7 +118,7 @@ def test_witnesses_as_programs(run, typed, op):
         assert got.tobytes() == typed(op.results[dtype], [w.result for w in rows]).tobytes(), (op.id, dtype)
 
 
-@pytest.mark.parametrize(("op", "dtype"), EIGHT_BITS, ids=str)
+@pytest.mark.parametrize(("op", "dtype"), in_turns(EIGHT_BITS), ids=str)
 def test_all_pairs_of_eight_bits(op, dtype):
     values = range(dtype.lowest, dtype.highest + 1)
     rows = [
@@ -119,12 +132,12 @@ def all_values(dtype: DType) -> list[tuple[bool | int | float]]:
     return [(from_bits(dtype, pattern),) for pattern in range(1 << dtype.bits)]
 
 
-@pytest.mark.parametrize(("op", "dtype"), SMALL, ids=str)
+@pytest.mark.parametrize(("op", "dtype"), [*NARROW, *in_turns(SIXTEEN_BITS)], ids=str)
 def test_all_values_of_sixteen_bits(op, dtype):
     assert_same_meaning(op, dtype, all_values(dtype))
 
 
-@pytest.mark.parametrize(("op", "dtype"), WIDE, ids=str)
+@pytest.mark.parametrize(("op", "dtype"), SAMPLED, ids=str)
 def test_interesting_operands(op, dtype):
     assert_same_meaning(op, dtype, operands(op, dtype))
 
