@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -93,12 +94,25 @@ def opened(folder: Path) -> DiskStore:
     return DiskStore(CacheSettings(CacheMode.READ_WRITE, folder))
 
 
-def test_a_later_process_compiles_nothing(backend_id: str, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def first(backend_id: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """What a process leaves in an empty folder, and its counters."""
+    folder = tmp_path_factory.mktemp("first")
+    return folder, run(backend_id, folder)
+
+
+@pytest.fixture
+def kept(first: tuple[Path, dict[str, Any]], tmp_path: Path) -> Path:
+    """A copy of what the first process has left."""
+    return shutil.copytree(first[0], tmp_path / "kept")
+
+
+def test_a_later_process_compiles_nothing(backend_id: str, first: tuple[Path, dict[str, Any]], kept: Path) -> None:
     """Not even proofs: counted at the compiler itself."""
-    first = run(backend_id, tmp_path)
-    assert (first["compiles"], first["loads"], first["saves"]) == (1, 0, 1)
-    assert first["built"] > 1
-    second = run(backend_id, tmp_path)
+    counters = first[1]
+    assert (counters["compiles"], counters["loads"], counters["saves"]) == (1, 0, 1)
+    assert counters["built"] > 1
+    second = run(backend_id, kept)
     assert (second["compiles"], second["loads"], second["saves"], second["built"]) == (0, 1, 0, 0)
 
 
@@ -112,34 +126,31 @@ def test_a_short_process_does_little(backend_id: str, tmp_path: Path) -> None:
     assert (set(words), words.count("SELECT")) == ({"PRAGMA", "SELECT"}, 5)
 
 
-def test_other_settings_of_the_compiler_are_another_device(backend_id: str, tmp_path: Path) -> None:
-    run(backend_id, tmp_path)
-    other = run(backend_id, tmp_path, POCL_WORK_GROUP_METHOD="workitemloops", CL_CONFIG_USE_VECTORIZER="true")
+def test_other_settings_of_the_compiler_are_another_device(backend_id: str, kept: Path) -> None:
+    other = run(backend_id, kept, POCL_WORK_GROUP_METHOD="workitemloops", CL_CONFIG_USE_VECTORIZER="true")
     assert (other["compiles"], other["loads"], other["missed_device_or_runtime_changed"]) == (1, 0, 1)
-    harmless = run(backend_id, tmp_path, POCL_MAX_PTHREAD_COUNT="1")
+    harmless = run(backend_id, kept, POCL_MAX_PTHREAD_COUNT="1")
     assert (harmless["compiles"], harmless["loads"]) == (0, 1)
 
 
-def test_forgotten_proofs_are_made_again(backend_id: str, tmp_path: Path) -> None:
-    run(backend_id, tmp_path)
-    store = opened(tmp_path)
+def test_forgotten_proofs_are_made_again(backend_id: str, kept: Path) -> None:
+    store = opened(kept)
     assert store.forget(PayloadKind.FACTS) == 1
     store.close()
-    again = run(backend_id, tmp_path)
+    again = run(backend_id, kept)
     # The spellings are timed again too; where another is the fastest now, code that was kept is for other words.
     assert again["compiles"] + again["loads"] == 1
     assert again["built"] > 0
 
 
-def test_a_damaged_store_costs_a_compilation(backend_id: str, tmp_path: Path) -> None:
-    run(backend_id, tmp_path)
-    path = tmp_path / "vyre-1.sqlite3"
+def test_a_damaged_store_costs_a_compilation(backend_id: str, kept: Path) -> None:
+    path = kept / "vyre-1.sqlite3"
     whole = bytearray(path.read_bytes())
     for position in range(5000, len(whole), 3000):
         whole[position] ^= 0xFF
     path.write_bytes(whole)
-    assert run(backend_id, tmp_path)["compiles"] == 1
-    assert run(backend_id, tmp_path)["compiles"] == 0
+    assert run(backend_id, kept)["compiles"] == 1
+    assert run(backend_id, kept)["compiles"] == 0
 
 
 def xor() -> Program:
