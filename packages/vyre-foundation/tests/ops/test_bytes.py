@@ -1,7 +1,7 @@
 """Every integer op on all operands of eight bits, against formulas of another make; and the laws, on all of them."""
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from itertools import product
 
 import numpy as np
@@ -15,17 +15,22 @@ Table = npt.NDArray[np.uint8]
 
 
 def domain(dtype: DType) -> list[int]:
-    return list(range(dtype.lowest, dtype.highest + 1))
+    """Every value, in the order of their bits."""
+    size = dtype.highest - dtype.lowest + 1
+    return sorted(range(dtype.lowest, dtype.highest + 1), key=lambda x: x % size)
+
+
+def tabulated(dtype: DType, arity: int, result: Callable[..., int]) -> Table:
+    """The bits of the results of a function, by the bits of the operands."""
+    values = domain(dtype)
+    results = [result(*operands) % 256 for operands in product(values, repeat=arity)]
+    return np.array(results, np.uint8).reshape((len(values),) * arity)
 
 
 @cache
 def table(id: str, dtype: DType) -> Table:
-    """The bits of every result, by the bits of the operands."""
-    row, size = OPS[id], dtype.highest - dtype.lowest + 1
-    results = np.zeros((size,) * row.arity, np.uint8)
-    for operands in product(domain(dtype), repeat=row.arity):
-        results[tuple(x % size for x in operands)] = row.evaluate(dtype, *operands) % 256
-    return results
+    """The bits of every result of an op."""
+    return tabulated(dtype, OPS[id].arity, partial(OPS[id].evaluate, dtype))
 
 
 def cases(arity: int) -> list[tuple[str, DType]]:
@@ -115,18 +120,14 @@ ONE: dict[str, Callable[[int, int, int], int]] = {
 
 @pytest.mark.parametrize(("id", "dtype"), cases(2), ids=str)
 def test_ops_of_two_operands(id: str, dtype: DType) -> None:
-    size = dtype.highest - dtype.lowest + 1
-    expected = np.zeros((size, size), np.uint8)
-    for x, y in product(domain(dtype), repeat=2):
-        expected[x % size, y % size] = TWO[id](x, y, dtype.lowest, dtype.highest) % 256
+    expected = tabulated(dtype, 2, lambda x, y: TWO[id](x, y, dtype.lowest, dtype.highest))
     np.testing.assert_array_equal(table(id, dtype), expected)
 
 
 @pytest.mark.parametrize(("id", "dtype"), cases(1), ids=str)
 def test_ops_of_one_operand(id: str, dtype: DType) -> None:
-    expected = [ONE[id](x, dtype.lowest, dtype.highest) % 256 for x in domain(dtype)]
-    size = len(expected)
-    np.testing.assert_array_equal(table(id, dtype)[[x % size for x in domain(dtype)]], expected)
+    expected = tabulated(dtype, 1, lambda x: ONE[id](x, dtype.lowest, dtype.highest))
+    np.testing.assert_array_equal(table(id, dtype), expected)
 
 
 def test_every_op_on_integers_has_a_formula() -> None:
