@@ -98,23 +98,23 @@ def test_what_validates_has_bytes(field: str, number: int) -> None:
 
 
 @pytest.mark.parametrize("field", FIELDS)
-@pytest.mark.parametrize("one", [True, np.int64(1), np.uint8(1), np.int8(1)], ids=lambda one: type(one).__name__)
-def test_what_equals_a_number_is_that_number(field: str, one: Any) -> None:
-    try:
-        expected = FIELDS[field](1)
-    except VyreError as error:
-        with pytest.raises(type(error)):
-            FIELDS[field](one)
-    else:
-        assert repr(FIELDS[field](one)) == repr(expected)
+def test_what_equals_a_number_is_that_number(field: str) -> None:
+    for one in (True, np.int64(1), np.uint8(1), np.int8(1)):
+        try:
+            expected = FIELDS[field](1)
+        except VyreError as error:
+            with pytest.raises(type(error)):
+                FIELDS[field](one)
+        else:
+            assert repr(FIELDS[field](one)) == repr(expected), type(one)
 
 
-@pytest.mark.parametrize("field", FIELDS)
 @pytest.mark.parametrize("other", [1.0, 1.5, float("nan"), float("inf"), "1", b"1", (1,), [], np.float32(1)], ids=repr)
-def test_what_is_no_integer_is_refused(field: str, other: Any) -> None:
-    with pytest.raises(VyreError, match=r"expected an integer|expected a tuple of three|agree") as caught:
-        FIELDS[field](other).validate()
-    assert "Fix: " in str(caught.value)
+def test_what_is_no_integer_is_refused(other: Any) -> None:
+    for field, make in FIELDS.items():
+        with pytest.raises(VyreError, match=r"expected an integer|expected a tuple of three|agree") as caught:
+            make(other).validate()
+        assert "Fix: " in str(caught.value), field
 
 
 @pytest.mark.parametrize("size", [1, (1, 1), (1, 1, 1, 1), [1, 1, 1], None, "111"], ids=repr)
