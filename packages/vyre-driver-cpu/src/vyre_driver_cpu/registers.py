@@ -48,7 +48,7 @@ class RegisterArrays:
 
     def lanes(self, loop: For) -> VectorLanes | None:
         """The lanes of a loop that accesses such an array; None for another loop."""
-        if self._arrays.isdisjoint(_accesses(loop.body)):
+        if not self._arrays or self._arrays.isdisjoint(_accesses(loop.body)):
             return None
         return self._lanes(loop)
 

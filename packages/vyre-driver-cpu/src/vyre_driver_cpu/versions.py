@@ -18,6 +18,7 @@ from dataclasses import replace
 
 from vyre_driver.legalization.lowered import RARE
 from vyre_driver_cpu.registers import RegisterArrays
+from vyre_foundation.ir.expr import Expr
 from vyre_foundation.ir.fresh import Fresh
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.rename import renamed
@@ -50,7 +51,12 @@ def _followed(body: Body, registers: RegisterArrays, fresh: Fresh) -> Body:
 
 
 def _is_short(body: Body) -> bool:
-    return len(postorder(e for s in statements(body) for e in expressions(s))) <= _MOST
+    seen: set[Expr] = set()
+    for stmt in statements(body):
+        postorder(expressions(stmt), seen)
+        if len(seen) > _MOST:
+            return False
+    return True
 
 
 def _is_in_registers(body: Body, registers: RegisterArrays) -> bool:
