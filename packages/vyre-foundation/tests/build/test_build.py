@@ -1,6 +1,7 @@
 """The builder: Python in, the program that it says out."""
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from textwrap import dedent
 from typing import Any
 
@@ -843,3 +844,20 @@ def test_a_program_that_was_refused_can_be_mended() -> None:
         p.build()
     v.set(2)
     p.build()
+
+
+@pytest.mark.parametrize("kind", ["branches", "loops", "a chain"])
+def test_what_is_nested_too_deep_is_refused_and_can_be_printed(kind: str) -> None:
+    with program("deep") as p, ExitStack() as opened:
+        x = p.read_write("x", u32)
+        opened.enter_context(p.if_(x[0] > 0))
+        for _ in range(1500):
+            if kind == "a chain":
+                opened.close()
+                opened.enter_context(p.elif_(x[0] > 0))
+            else:
+                opened.enter_context(p.range(2) if kind == "loops" else p.if_(x[0] > 0))
+            x.atomic_add(0, p.let(x[1] + 1))
+    with pytest.raises(InvalidProgram, match=r"V014 .* inside of more than 64 others"):
+        p.build()
+    assert str(p.build_unchecked()).count("atomic add(x[0]") == 1500

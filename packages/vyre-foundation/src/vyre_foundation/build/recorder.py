@@ -11,11 +11,11 @@ from vyre_foundation.build.tidy import adjacent_lets, drop_unused_results, inlin
 from vyre_foundation.dtype import u32
 from vyre_foundation.errors import BuildError
 from vyre_foundation.ir.buffer import Access, Buffer, Memory
-from vyre_foundation.ir.origin import Origin, Origins
+from vyre_foundation.ir.origin import Line, Origin, Origins
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.shapes import LAUNCH_SHAPE, Axis
-from vyre_foundation.ir.stmt import If
-from vyre_foundation.ir.walk import statements
+from vyre_foundation.ir.stmt import MAX_NESTING, Body, If
+from vyre_foundation.ir.walk import nesting, statements
 
 
 class ProgramBuilder(DeclarationRecorder, PositionRecorder):
@@ -66,28 +66,33 @@ class ProgramBuilder(DeclarationRecorder, PositionRecorder):
         """
         if len(self._bodies) != 1:
             raise BuildError("a block is still open", fix="build after the `with` block has ended")
-        recorded, declared, declared_lines = tuple(self._bodies[0]), list(self._buffers), list(self._buffer_lines)
+        body, lines = tuple(self._bodies[0]), tuple(self._lines[0])
+        declared, declared_lines = list(self._buffers), list(self._buffer_lines)
         has_shapes = self._shapes.buffers or self._shapes.stated is not None
         shapes = self._shapes.shapes() if has_shapes else None
-        if shapes is not None:
-            table = None
-            if shapes.passed:
-                binding = sum(b.binding is not None for b in declared)
-                table = Buffer(LAUNCH_SHAPE, u32, Access.READ, Memory.UNIFORM, len(shapes.passed), binding)
-                declared.append(table)
-                declared_lines.append(self.line or self._line)
-            recorded = self._shapes.resolve(recorded, table)
-        body, lines = drop_unused_results(recorded), tuple(self._lines[0])
-        inlined = adjacent_lets(body, self._temporaries)
-        if inlined:
-            pairs = zip(statements(body), lines, strict=True)
-            body, lines = inline(body, inlined), tuple([line for stmt, line in pairs if id(stmt) not in inlined])
+        table = None
+        if shapes is not None and shapes.passed:
+            binding = sum(b.binding is not None for b in declared)
+            table = Buffer(LAUNCH_SHAPE, u32, Access.READ, Memory.UNIFORM, len(shapes.passed), binding)
+            declared.append(table)
+            declared_lines.append(self.line or self._line)
+        if nesting(body) <= MAX_NESTING:  # deeper, Python's stack may overflow here; `validate` refuses it
+            body, lines = self._tidied(body if shapes is None else self._shapes.resolve(body, table), lines)
         order = sorted(range(len(declared)), key=lambda n: declared[n].binding is None)
         buffers = tuple([declared[n] for n in order])
         result = Program(self.name, buffers, self.workgroup_size, body, self.subgroup_size)
         if shapes is not None:
             result.with_shapes(shapes)
         return result.with_origins(Origins(self.line or self._line, [declared_lines[n] for n in order], lines))
+
+    def _tidied(self, body: Body, lines: tuple[Line, ...]) -> tuple[Body, tuple[Line, ...]]:
+        """Statements and their lines, without names that nothing reads and temporaries that are used at once."""
+        body = drop_unused_results(body)
+        inlined = adjacent_lets(body, self._temporaries)
+        if not inlined:
+            return body, lines
+        pairs = zip(statements(body), lines, strict=True)
+        return inline(body, inlined), tuple([line for stmt, line in pairs if id(stmt) not in inlined])
 
     def _refuse_without_effect(self) -> None:
         """Lines that Python accepts and the program does not have."""

@@ -200,6 +200,16 @@ def statements(body: Body) -> Iterator[Stmt]:
 _BLOCKS = (If, For, Region)
 
 
+def nesting(body: Body) -> int:
+    """How many statements the innermost ones under `body` are inside of; 0 for none."""
+    depth, blocks = 0, [stmt for stmt in body if stmt.__class__ in _BLOCKS]
+    while blocks:
+        inside = [stmt for outer in blocks for nested in bodies(outer) for stmt in nested]
+        depth += bool(inside)
+        blocks = [stmt for stmt in inside if stmt.__class__ in _BLOCKS]
+    return depth
+
+
 def jumps_of(*stmts: Stmt) -> Iterator[Break | Continue]:
     """Every `break` and `continue` in statements that belongs to a loop around them, in program order."""
     for stmt in stmts:

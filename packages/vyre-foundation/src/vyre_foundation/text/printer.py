@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
 from vyre_foundation.dtype import DType, u32
 from vyre_foundation.ir.argument import require
@@ -39,6 +40,9 @@ REPEATABLE = 3
 LONGEST = 32
 """An operand of more nodes gets a name, so that lines stay short and parentheses shallow."""
 
+Lines: TypeAlias = "Iterator[str | Lines]"
+"""Lines, and what is nested between them."""
+
 _WORD_OF = {place: word for word, place in BUFFER_WORDS.items()}
 
 
@@ -61,6 +65,18 @@ class _Printer:
         self.writer = ExpressionWriter(self.names, self.locals)
 
     def lines(self) -> Iterator[str]:
+        """Every line; what an unchecked program nests may be deeper than Python's stack."""
+        stack = [self.parts()]
+        while stack:
+            part = next(stack[-1], None)
+            if part is None:
+                stack.pop()
+            elif isinstance(part, str):
+                yield part
+            else:
+                stack.append(part)
+
+    def parts(self) -> Lines:
         p = self.program
         subgroup = "" if p.subgroup_size is None else f" subgroup({p.subgroup_size})"
         yield f"program {name(p.name)} workgroup({', '.join(map(str, p.workgroup_size))}){subgroup} {{"
@@ -70,7 +86,7 @@ class _Printer:
             yield from self.declaration(buffer, "undeclared ")
         if self.names and p.body:
             yield ""
-        yield from self.body(p.body, "  ")
+        yield self.body(p.body, "  ")
         yield "}"
 
     def declaration(self, buffer: Buffer, before: str) -> list[str]:
@@ -87,49 +103,49 @@ class _Printer:
         rows = [f'    "{buffer.data[at : at + 32].hex()}"' for at in range(0, len(buffer.data), 32)] or ['    ""']
         return [line + " = hex", *rows[:-1], rows[-1] + ";"]
 
-    def body(self, body: Body, indent: str) -> Iterator[str]:
+    def body(self, body: Body, indent: str) -> Lines:
         for stmt in body:
-            yield from self.statement(stmt, indent)
+            yield self.statement(stmt, indent)
 
-    def statement(self, stmt: Stmt, indent: str) -> Iterator[str]:
+    def statement(self, stmt: Stmt, indent: str) -> Lines:
         for line in self.definitions(expressions(stmt)):
             yield indent + line
         match stmt:
             case If():
-                yield from self.conditional(stmt, indent, "")
+                yield self.conditional(stmt, indent, "")
             case For():
                 start, stop = self.writer.group((stmt.start, stmt.stop))
                 step = "" if stmt.step == 1 else f" step {stmt.step}"
                 self.locals[stmt.name] = stmt.start.dtype
                 yield f"{indent}for {name(stmt.name)} in {start}..{stop}{step} {{"
-                yield from self.body(stmt.body, indent + "  ")
+                yield self.body(stmt.body, indent + "  ")
                 yield indent + "}"
             case Region():
                 yield f"{indent}region {quoted(stmt.label, chr(34))} {{"
-                yield from self.body(stmt.body, indent + "  ")
+                yield self.body(stmt.body, indent + "  ")
                 yield indent + "}"
             case _:
                 yield f"{indent}{self.simple(stmt)};"
 
-    def conditional(self, stmt: If, indent: str, before: str) -> Iterator[str]:
+    def conditional(self, stmt: If, indent: str, before: str) -> Lines:
         """``if`` and its branches; the condition is written."""
         yield f"{indent}{before}if {self.writer.typed(stmt.condition, None)} {{"
-        yield from self.body(stmt.then, indent + "  ")
+        yield self.body(stmt.then, indent + "  ")
         match stmt.orelse:
             case ():
                 yield indent + "}"
             case (If() as nested,):
                 definitions = self.definitions((nested.condition,))
                 if not definitions:
-                    yield from self.conditional(nested, indent, "} else ")
+                    yield self.conditional(nested, indent, "} else ")
                     return
                 yield indent + "} else {"
                 yield from (f"{indent}  {line}" for line in definitions)
-                yield from self.conditional(nested, indent + "  ", "")
+                yield self.conditional(nested, indent + "  ", "")
                 yield indent + "}"
             case _:
                 yield indent + "} else {"
-                yield from self.body(stmt.orelse, indent + "  ")
+                yield self.body(stmt.orelse, indent + "  ")
                 yield indent + "}"
 
     def simple(self, stmt: Stmt) -> str:
