@@ -1450,15 +1450,22 @@ def test_the_options_of_a_kernel_are_checked() -> None:
         vy.kernel(workgroup_size=0)(halved).program
 
 
-def test_expressions_that_are_nested_too_deep_are_refused(tmp_path) -> None:
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return " + " + ".join(["x[0]"] * 2000),
+        "if x[0] == 0: return 0\n    " + "elif x[0] == 1: return 1\n    " * 500 + "return 2",
+    ],
+)
+def test_what_is_nested_too_deep_is_refused(tmp_path, body: str) -> None:
     file = tmp_path / "deep.py"
-    total = " + ".join(["x[0]"] * 2000)
     array = 'vy.Array[vy.f32, "n"]'
-    file.write_text(f"import vyre as vy\n\n@vy.kernel\ndef deep(x: {array}) -> {array}:\n    return {total}\n", "utf-8")
-    scope: dict[str, object] = {}
-    exec(compile(file.read_text("utf-8"), str(file), "exec"), scope)
-    with pytest.raises(vy.KernelError, match=r"deep\.py:4:1: an expression, or a chain of device functions, is nested"):
-        scope["deep"].program
+    file.write_text(f"import vyre as vy\n\n@vy.kernel\ndef deep(x: {array}) -> {array}:\n    {body}\n", "utf-8")
+    scope: dict[str, Any] = {}
+    with pytest.raises(
+        vy.KernelError, match=r"deep\.py:4:1: an expression, a chain of elif, or a chain of device func"
+    ):
+        exec(compile(file.read_text("utf-8"), str(file), "exec"), scope) or scope["deep"].program
 
 
 def test_what_only_kernels_can_do_is_refused_elsewhere() -> None:

@@ -88,8 +88,7 @@ def compile_kernel(source: FunctionSource, signature: KernelSignature, options: 
             known = reading.known_with(needed)
             continue
         except RecursionError:
-            message = "an expression, or a chain of device functions, is nested too deep"
-            raise source.error(source.tree, message, "give parts of it names, or write a loop") from None
+            raise source.nested_too_deep() from None
         if compiled is not None:
             return compiled
         known = reading.next

@@ -49,6 +49,12 @@ class FunctionSource:
         where = place_text(self.file, number, len(before) + 1)
         return KernelError(message, fix=fix, where=where, line=line.rstrip(), caret=caret)
 
+    def nested_too_deep(self) -> KernelError:
+        """The error where Python's stack does not suffice for what is nested."""
+        message = "an expression, a chain of elif, or a chain of device functions, is nested too deep"
+        fix = "give parts of it names, write a loop, or split the chain by a comparison around its halves"
+        return self.error(self.tree, message, fix)
+
 
 def source_of(function: object) -> FunctionSource:
     """Read the source of a function that a ``def`` statement made.
@@ -82,8 +88,12 @@ def source_of(function: object) -> FunctionSource:
     if not isinstance(tree, ast.FunctionDef):
         message = f"got {function.__name__!r}, which is no plain function"
         raise BuildError(message, fix="decorate a function that `def` makes, not `async def`")
-    MatchRewriter().visit(tree)
-    return FunctionSource(function, file, [line.rstrip("\n") for line in lines], first, tree)
+    source = FunctionSource(function, file, [line.rstrip("\n") for line in lines], first, tree)
+    try:
+        MatchRewriter().visit(tree)
+    except RecursionError:
+        raise source.nested_too_deep() from None
+    return source
 
 
 def _function_fix(given: object) -> str:
