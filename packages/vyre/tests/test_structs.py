@@ -476,3 +476,35 @@ def test_a_structure_of_ctypes_keeps_its_layout() -> None:
     with pytest.raises(vy.VyreError, match=r"as in numpy.frombuffer\(x, Particle.dtype\)$"):
         values(samples)
     assert values(np.frombuffer(samples, made.dtype)).tolist() == [0, 2.5]
+
+
+def test_a_structure_of_ctypes_has_the_fields_of_its_base_classes() -> None:
+    class Base(ctypes.Structure):
+        _fields_ = (("key", ctypes.c_int32),)
+
+    class Derived(Base):
+        _fields_ = (("value", ctypes.c_int32),)
+
+    class Outer(ctypes.Structure):
+        _fields_ = (("first", Derived), ("last", ctypes.c_uint8))
+
+    made = vy.struct(Outer)
+    assert made.dtype.itemsize == ctypes.sizeof(Outer)
+
+    @vy.kernel
+    def moved(x: vy.InOut[made, "n"]) -> None:
+        i = vy.index()
+        x[i].first.value = x[i].first.key + vy.i32(x[i].last)
+
+    found = moved(np.frombuffer((Outer * 2)(Outer(Derived(1, 2), 3), Outer(Derived(4, 5), 6)), made.dtype))
+    assert [(a, b, c) for (a, b), c in found.tolist()] == [(1, 4, 3), (4, 10, 6)]
+
+
+def test_fields_that_overlap_are_refused() -> None:
+    class Bits(ctypes.Union):
+        _fields_ = (("number", ctypes.c_float), ("word", ctypes.c_uint32))
+
+    overlapping = np.dtype({"names": ["low", "all"], "formats": ["u1", "u4"], "offsets": [0, 0]})
+    for given in (Bits, overlapping):
+        with pytest.raises(vy.VyreError, match=r"expected fields that do not overlap. Fix: keep one of the fields"):
+            vy.struct(given)

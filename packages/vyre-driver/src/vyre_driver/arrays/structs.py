@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
@@ -56,11 +57,14 @@ def layout_of(dtype: Structured) -> StructLayout:
     """Return the layout of a structured type.
 
     Raises:
-        InvalidInput: A field is not a number, a vector or a structure.
+        InvalidInput: A field is not a number, a vector or a structure, or overlaps another one.
     """
-    leaves = list(_leaves(dtype, 0, ""))
+    leaves = sorted(_leaves(dtype, 0, ""), key=lambda leaf: leaf[1])
     if not leaves:
         raise InvalidInput("dtype", needed="a structure with fields", got=f"{dtype}", fix="give it fields")
+    if any(offset + leaf.size > behind for (leaf, offset), (_, behind) in pairwise(leaves)):
+        fix = "keep one of the fields that overlap; its bits can be read as another type, as in x.bitcast(vy.f32)"
+        raise InvalidInput("dtype", needed="fields that do not overlap", got=f"{dtype}", fix=fix)
     size = math.gcd(8, dtype.itemsize, *(n for leaf, offset in leaves for n in (leaf.size, offset)))
     kinds = {leaf for leaf, _ in leaves}
     (only, *others) = kinds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
 import functools
 import inspect
@@ -320,10 +321,19 @@ def map_leaves(x: object, compute: Callable[[Any], Any]) -> Any:
 
 
 def _of_ctypes(structure: type) -> np.dtype[Any]:
-    """The structured type of NumPy with the layout of a structure of `ctypes`."""
+    """The structured type of NumPy with the layout of a structure of `ctypes`.
+
+    NumPy's own leaves out the fields of base classes.
+    """
+    fields = [field for base in reversed(structure.__mro__) for field in vars(base).get("_fields_", ())]
+    names = [field[0] for field in fields]
     try:
-        return np.dtype(structure)
-    except (TypeError, ValueError) as error:  # it has bit fields, or pointers
+        if any(len(field) > 2 for field in fields):
+            raise ValueError("a bit field")
+        formats = [_of_ctypes(type_) if hasattr(type_, "_fields_") else np.dtype(type_) for _, type_ in fields]
+        offsets, size = [getattr(structure, name).offset for name in names], ctypes.sizeof(structure)
+        return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": size})
+    except (TypeError, ValueError) as error:  # it has bit fields, or pointers, or two fields of one name
         fix = "use fields of numbers: for bit fields, the integer that holds them"
         raise BuildError(
             f"the structure {structure.__name__!r} has fields that NumPy has no type for", fix=fix

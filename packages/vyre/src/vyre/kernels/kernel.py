@@ -272,8 +272,9 @@ class KernelLauncher(HostCallable):
         """The results, those that the caller gives memory for in that memory."""
         found, structures = [], self._compiled.structures
         for name, shape in launch.results:
-            output, target = outputs[name].reshape(shape), targets.get(name)
-            if target is not None and target is not outputs[name]:
+            given, target = outputs[name], targets.get(name)
+            output = given if given.shape == shape else given.reshape(shape)
+            if target is not None and target is not given:
                 target[...] = (
                     output.numpy() if isinstance(output, DeviceArray) != isinstance(target, DeviceArray) else output
                 )
