@@ -1023,3 +1023,10 @@ def test_a_graph_refuses_two_arrays_over_one_memory_of_the_host(backend: vy.Vyre
     with pytest.raises(InvalidInput, match="'back': got the memory of 'out', expected a resource of its own"):
         backend.dispatch_resident(neighbours.program, [x.resource, one.resource, other.resource])
     compiled.run(x=one, out=x, back=vy.zeros(8, vy.f32, backend=backend))
+
+
+@pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.4.0", reason="older NumPy does not ask arrays of others")
+@pytest.mark.parametrize("dtype", [vy.f32, vy.bool_, vy.u8, vy.bf16])
+def test_numpy_finds_the_type_of_an_array(dtype: vy.DType) -> None:
+    array = vy.zeros(3, dtype)
+    assert np.result_type(array) == np.dtype(array) == dtype.numpy

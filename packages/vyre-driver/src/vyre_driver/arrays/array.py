@@ -196,6 +196,11 @@ class DeviceArray(WithoutOperators, ResidentArray):
         except UnsupportedFeature:
             return self.numpy()
 
+    @property
+    def __numpy_dtype__(self) -> np.dtype[Any]:
+        """The type for `numpy.result_type`, which asks for this from NumPy 2.4 on, and takes no other `dtype`."""
+        return self.dtype.numpy
+
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         try:
             host = self.numpy() if copy else self.numpy(copy=False)
