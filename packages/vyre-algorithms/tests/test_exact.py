@@ -164,6 +164,22 @@ def test_each_row_has_the_sum_that_it_has_alone(monkeypatch):
     assert not np.signbit(found[5])
 
 
+@pytest.mark.parametrize("dtype", ["f2", ml_dtypes.bfloat16, "f4", "f8"])
+def test_rows_are_rounded_to_the_nearest(dtype):
+    """Rows near the middle between two floats, of all magnitudes, and what is left where others cancel."""
+    random, precision = np.random.default_rng(6), ml_dtypes.finfo(dtype).nmant + 1
+    least, most = ml_dtypes.finfo(dtype).minexp - precision, ml_dtypes.finfo(dtype).maxexp - 3
+    exponents = random.integers(least, most, 600)
+    near = np.ldexp(random.integers(2 ** (precision - 1), 2**precision, 600).astype("f8"), exponents - precision + 1)
+    signs, others = random.choice([-1, 0, 1], (3, 600)), random.choice(near, 600)
+    halves, small = np.ldexp(signs[0].astype("f8"), exponents - precision), np.ldexp(signs[1].astype("f8"), least)
+    rows = np.stack([near, halves, small, others, -others], axis=1) * random.choice([-1, 1], (600, 1))
+    rows = rows.astype(dtype)
+    rows[signs[2] == 0, 0] = 0
+    found = va.exact_sum(rows, axis=1, backend="cpu")
+    same(found, np.array([nearest(sum(map(Fraction, row)), dtype) for row in rows.tolist()], dtype))
+
+
 def test_the_order_has_no_part():
     x = data("f4", 100_000) * np.float32(10) ** data("i1", 100_000).clip(-30, 30).astype("f4")
     same(va.exact_sum(x), va.exact_sum(np.random.default_rng(5).permutation(x)))

@@ -146,13 +146,16 @@ def _sums(arrays: Sequence[Array], rows: int, dtype: DType, backend: Backend) ->
     if length > MOST:
         needed = f"at most {MOST} elements for each sum"
         raise InvalidInput("x", needed=needed, got=str(length), fix="split the array")
-    numbers = []
+    if rows == 1:
+        cells = np.asarray(long_accumulator(arrays, dtype, backend))
+        return np.array([rounded(cells.tolist(), dtype)]).astype(dtype.numpy)
+    found = []
     for first in range(0, rows, ROWS):
         number = min(ROWS, rows - first)
-        parts = arrays if number == rows else [x[first * length : (first + number) * length] for x in arrays]
-        cells = long_accumulator(parts, dtype, backend) if rows == 1 else _of_rows(parts[0], number, dtype, backend)
-        numbers += [rounded(row, dtype) for row in np.asarray(cells).reshape(number, -1).tolist()]
-    return np.array(numbers).astype(dtype.numpy)
+        part = arrays[0][first * length : (first + number) * length]
+        cells = np.asarray(_of_rows(part, number, dtype, backend)).reshape(number, -1)
+        found.append(_rounded_rows(cells, dtype))
+    return np.concatenate(found)
 
 
 def _of_rows(array: Array, rows: int, dtype: DType, backend: Backend) -> Array:
@@ -190,6 +193,49 @@ def rounded(cells: Sequence[int], dtype: DType) -> float:
     else:
         found = ldexp(quotient, last - 1074)
     return -found if total < 0 else found
+
+
+def _rounded_rows(cells: HostArray, dtype: DType) -> HostArray:
+    """What `rounded` gives for each of several long accumulators."""
+    used = np.flatnonzero(cells[:, :CELLS].any(axis=0))
+    low, high = (used[0], used[-1] + 2) if used.size else (0, 1)  # one more than these holds what is carried
+    digits = np.array(cells.T[low : min(high, CELLS)], order="C")
+    sign = np.where(_carry(digits) < 0, -1, 1)
+    digits *= sign
+    _carry(digits)
+    # The 64 bits from the first one that is not 0, and whether one behind them is not 0.
+    top, lowest = len(digits) - 1 - np.argmax(digits[::-1] != 0, axis=0), np.argmax(digits != 0, axis=0)
+    digits = np.concatenate([np.zeros_like(digits, shape=(2, len(cells))), digits])
+    first, second, third = (digits[top + n, np.arange(len(cells))].astype(np.uint64) for n in (2, 1, 0))
+    length = np.frexp(first.astype(np.float64))[1]
+    shift = (32 - length).astype(np.uint64)
+    bits = (first << 32 | second) << shift | third >> (32 - shift)
+    has_more = ((third << shift) & 0xFFFFFFFF != 0) | (lowest < top - 2)
+    length = length + 32 * (top + low)
+    assert dtype.format is not None
+    precision, emin, _ = dtype.format
+    last = np.maximum(length - precision, emin - (precision - 1) + 1074)
+    behind = np.minimum(last - length + 63, 64).astype(np.uint64)
+    halves = bits >> behind  # of the last place
+    has_more |= bits != halves << behind
+    numbers = (halves >> 1) + (halves & 1 & (has_more | (halves >> 1)))
+    positive, negative, nans = cells.T[CELLS:] != 0
+    with np.errstate(over="ignore"):
+        found = np.ldexp(numbers.astype(np.float64), (last - 1074).astype(np.intc)) * sign
+        found[positive], found[negative] = inf, -inf
+        found[nans | (positive & negative)] = nan
+        result: HostArray = found.astype(dtype.numpy)
+    return result
+
+
+def _carry(cells: HostArray) -> HostArray:
+    """Leave 32 bits in each cell, and return what the last one carries: it is negative if the sum is."""
+    carry: HostArray = np.zeros_like(cells[0])
+    for cell in cells:
+        cell += carry
+        carry = cell >> 32
+        cell &= 0xFFFFFFFF
+    return carry
 
 
 @lru_cache(maxsize=16)
