@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from math import inf, ldexp, nan
 
@@ -162,7 +163,7 @@ def _of_rows(array: Array, rows: int, dtype: DType, backend: Backend) -> Array:
     """The cells of the long accumulators for the sums of sequences of one length."""
     length = array.size // rows
     given = {"x0": array, "length": words(length), "slots": slots_beside(array, rows)}
-    return launch(_accumulate(dtype, 1, of_rows=True), given, rows * -(-length // BLOCK), backend)["cells"]
+    return launch(_accumulate_rows(dtype), given, rows * -(-length // BLOCK), backend)["cells"]
 
 
 def long_accumulator(arrays: Sequence[Array], dtype: DType, backend: Backend) -> Array:
@@ -239,81 +240,119 @@ def _carry(cells: HostArray) -> HostArray:
 
 
 @lru_cache(maxsize=16)
-def _accumulate(dtype: DType, factors: int, *, of_rows: bool = False) -> Program:
-    """The cells of the long accumulator for the sum of the elements, or of their products; or of those of each row."""
-    kind = dtype if factors == 1 else f64
-    assert dtype.format is not None
-    digits = dtype.format[0] * factors
+def _accumulate(dtype: DType, factors: int) -> Program:
+    """The cells of the long accumulator for the sum of the elements, or of their products."""
     with program("exact_sum", WIDTH) as p:
         sources = [p.read(f"x{n}", dtype) for n in range(factors)]
-        own = p.workgroup("own", i64, OWN)
-        lane, block = p.local_id(0), p.workgroup_id(0)
-        if of_rows:
-            length = p.uniform("length", u32, 1)[0]
-            p.read("slots", bool_)
-            cells = p.write("cells", i64, LengthOf("slots", times=CELLS + 3))
-            blocks = p.let((length + (BLOCK - 1)) // BLOCK)
-            which = p.let(block // blocks)
-            place, begin = p.let(which * (CELLS + 3)), p.let(which * length + (block % blocks) * BLOCK)
-            end = p.let(which * length + length)
-        else:
-            cells = p.write("cells", i64, CELLS + 3)
-            place, begin, end = constant(u32, 0), p.let(block * BLOCK), sources[0].length
+        cells = p.write("cells", i64, CELLS + 3)
+        begin = p.let(p.workgroup_id(0) * BLOCK)
+        _add_block(_Block(p, sources, begin, sources[0].length, is_row=False), cells, constant(u32, 0))
+    return p.build()
 
-        def each(use: Callable[[Value], None]) -> None:
-            """Use the elements of a lane one after another; those beyond the end are 0."""
-            with p.if_(end - begin >= BLOCK), p.range(0, BLOCK // WIDTH) as step:
-                use(_product([source[begin + step * WIDTH + lane] for source in sources]))
-            with p.else_(), p.range(begin, least(begin + BLOCK, end), WIDTH) as first:
-                element = _product([source[first + lane] for source in sources])
-                use(select(first + lane < end, element, constant(kind, 0)) if of_rows else element)
 
-        # Bits without the sign are ordered as magnitudes, and NaNs are above. Of the least, 0 does not count.
-        most, least_less_one = p.var(0, kind.unsigned), p.var(kind.unsigned.highest, kind.unsigned)
+@lru_cache(maxsize=16)
+def _accumulate_rows(dtype: DType) -> Program:
+    """The cells of the long accumulators for the sums of rows; each has workgroups of its own."""
+    with program("exact_sum", WIDTH) as p:
+        source, length = p.read("x0", dtype), p.uniform("length", u32, 1)[0]
+        p.read("slots", bool_)
+        cells = p.write("cells", i64, LengthOf("slots", times=CELLS + 3))
+        blocks = p.let((length + (BLOCK - 1)) // BLOCK)
+        row = p.let(p.workgroup_id(0) // blocks)
+        place = p.let(row * (CELLS + 3))
+        begin = p.let(row * length + (p.workgroup_id(0) % blocks) * BLOCK)
+        end = p.let(row * length + length)
+        _add_block(_Block(p, [source], begin, end, is_row=True), cells, place)
+    return p.build()
+
+
+@dataclass(frozen=True)
+class _Block:
+    """The elements of a workgroup, or the products of those of two arrays."""
+
+    p: ProgramBuilder
+    sources: Sequence[Buffer]
+    begin: Value
+    end: Value
+    """Where the sequence ends: that is inside of the block, or behind it."""
+    is_row: bool
+    """Whether the elements of another sequence follow."""
+
+    @property
+    def dtype(self) -> DType:
+        """The type of what is added."""
+        return self.sources[0].dtype if len(self.sources) == 1 else f64
+
+    def each(self, use: Callable[[Value], None]) -> None:
+        """Use the elements of a lane one after another; those beyond the end are 0."""
+        p, lane = self.p, self.p.local_id(0)
+        with p.if_(self.end - self.begin >= BLOCK), p.range(0, BLOCK // WIDTH) as step:
+            use(_product([source[self.begin + step * WIDTH + lane] for source in self.sources]))
+        with p.else_(), p.range(self.begin, least(self.begin + BLOCK, self.end), WIDTH) as first:
+            element = _product([source[first + lane] for source in self.sources])
+            use(select(first + lane < self.end, element, constant(self.dtype, 0)) if self.is_row else element)
+
+    def magnitudes(self) -> tuple[Mutable, Mutable]:
+        """The bits of the greatest magnitude in a lane, and of the least one, less 1, among those that are not 0."""
+        # Bits without the sign are ordered as magnitudes, and NaNs are above.
+        bits_type = self.dtype.unsigned
+        most, least_less_one = self.p.var(0, bits_type), self.p.var(bits_type.highest, bits_type)
 
         def compare(element: Value) -> None:
-            bits = p.let(element.bitcast(kind.unsigned) & (kind.unsigned.highest >> 1))
+            bits = self.p.let(element.bitcast(bits_type) & (bits_type.highest >> 1))
             most.set(greatest(most, bits))
             least_less_one.set(least(least_less_one, bits - 1))
 
-        each(compare)
-        for row in range(0, OWN, WIDTH):
-            own[row + lane] = 0
-        (greatest_of_lanes,) = by_halves(p, _greatest(kind.unsigned), [(most.get(),)], "most")
-        p.barrier()
-        top = p.let(_as_f64(greatest_of_lanes[0].bitcast(kind)))
-        is_usual = p.let(top < 2.0**TOP)
-        units = [p.let(greatest(_exponent(top) - (FIRST + NEXT * n), constant(i32, LEAST))) for n in range(MANY)]
-        starts = [p.let(_power(unit + 52) | (1 << 51)).bitcast(f64) for unit in units]
-        last_bit = p.let(_exponent(_as_f64((least_less_one + 1).bitcast(kind))) - (digits - 1))
+        self.each(compare)
+        return most, least_less_one
 
-        def held_by(number: int, is_wanted: Value) -> tuple[list[Value], Value]:
-            """The sums of a lane in so many accumulators, and whether these hold all."""
-            sums = [p.var(start) for start in starts[:number]]
-            with p.if_(is_wanted):
-                each(lambda element: _spread(p, sums, _as_f64(element)))
-            is_all = p.let(is_wanted & (greatest(last_bit, constant(i32, LEAST)) >= units[number - 1]))
-            wholes = (total.get().bitcast(i64) - start.bitcast(i64) for total, start in zip(sums, starts, strict=False))
-            return [p.let(select(is_all, whole, constant(i64, 0))) for whole in wholes], is_all
+    def held_by(
+        self, units: Sequence[Value], starts: Sequence[Value], last_bit: Value, is_wanted: Value
+    ) -> tuple[list[Value], Value]:
+        """The sums of a lane in an accumulator for each unit, and whether these hold all."""
+        p = self.p
+        sums = [p.var(start) for start in starts]
+        with p.if_(is_wanted):
+            self.each(lambda element: _spread(p, sums, _as_f64(element)))
+        is_all = p.let(is_wanted & (greatest(last_bit, constant(i32, LEAST)) >= units[-1]))
+        wholes = (total.get().bitcast(i64) - start.bitcast(i64) for total, start in zip(sums, starts, strict=True))
+        return [p.let(select(is_all, whole, constant(i64, 0))) for whole in wholes], is_all
 
-        few, is_few = held_by(FEW, is_usual)
-        group_totals = by_halves(p, _WHOLES, [tuple(few)])
-        many, is_many = held_by(MANY, is_usual & not_(is_few))
-        p.barrier()  # which keeps atomics out of the loops before it: they are vectors on CPUs
-        with p.if_(is_many):
-            for unit, whole in zip(units, many, strict=True):
-                _add_whole(p, own, unit, whole)
-        with p.if_(not_(is_few | is_many)):
-            each(lambda element: _add_float(p, own, _as_f64(element)))
-        with p.if_(lane == 0):
-            for unit, memory in zip(units, group_totals, strict=False):
-                _add_whole(p, own, unit, memory[0])
-        p.barrier()
-        for row in range(0, OWN, WIDTH):
-            number = p.let(own[row + lane])
-            with p.if_(number != 0):
-                cells.atomic_add(place + row + lane, number)
-    return p.build()
+
+def _add_block(block: _Block, cells: Buffer, place: Value) -> None:
+    """Add the elements of a workgroup to the long accumulator that begins at a place of `cells`."""
+    p, lane, kind, format_ = block.p, block.p.local_id(0), block.dtype, block.sources[0].dtype.format
+    assert format_ is not None
+    digits = format_[0] * len(block.sources)
+    own = p.workgroup("own", i64, OWN)
+    most, least_less_one = block.magnitudes()
+    for row in range(0, OWN, WIDTH):
+        own[row + lane] = 0
+    (greatest_of_lanes,) = by_halves(p, _greatest(kind.unsigned), [(most.get(),)], "most")
+    p.barrier()
+    top = p.let(_as_f64(greatest_of_lanes[0].bitcast(kind)))
+    is_usual = p.let(top < 2.0**TOP)
+    units = [p.let(greatest(_exponent(top) - (FIRST + NEXT * n), constant(i32, LEAST))) for n in range(MANY)]
+    starts = [p.let(_power(unit + 52) | (1 << 51)).bitcast(f64) for unit in units]
+    last_bit = p.let(_exponent(_as_f64((least_less_one + 1).bitcast(kind))) - (digits - 1))
+
+    few, is_few = block.held_by(units[:FEW], starts[:FEW], last_bit, is_usual)
+    group_totals = by_halves(p, _WHOLES, [tuple(few)])
+    many, is_many = block.held_by(units, starts, last_bit, is_usual & not_(is_few))
+    p.barrier()  # which keeps atomics out of the loops before it: they are vectors on CPUs
+    with p.if_(is_many):
+        for unit, whole in zip(units, many, strict=True):
+            _add_whole(p, own, unit, whole)
+    with p.if_(not_(is_few | is_many)):
+        block.each(lambda element: _add_float(p, own, _as_f64(element)))
+    with p.if_(lane == 0):
+        for unit, memory in zip(units, group_totals, strict=False):
+            _add_whole(p, own, unit, memory[0])
+    p.barrier()
+    for row in range(0, OWN, WIDTH):
+        number = p.let(own[row + lane])
+        with p.if_(number != 0):
+            cells.atomic_add(place + row + lane, number)
 
 
 def _product(factors: Sequence[Value]) -> Value:
