@@ -189,6 +189,14 @@ def test_reductions_along_axes_without_elements() -> None:
             assert found.shape == np.zeros(shape).sum(axis=axis, keepdims=keepdims).shape
 
 
+@pytest.mark.parametrize("shape", [(0,), (0, 7, 3), (7, 0, 3), (2, 0)])
+def test_arrays_without_elements_of_any_shape_have_sums_and_counts(shape: tuple[int, ...]) -> None:
+    nothing = da.zeros(shape, np.float32, chunks=2)
+    assert vd.exact_sum(nothing).compute() == 0
+    assert vd.histogram(nothing, 2, (0, 1)).compute().tolist() == [0, 0]
+    assert vd.bincount(nothing.astype(np.int32), length=2).compute().tolist() == [0, 0]
+
+
 def test_reductions_of_nothing_have_the_type_that_is_asked_for() -> None:
     for name, wanted in (("sum", np.float64(0)), ("prod", np.float64(1))):
         found = vd.reduce(da.zeros(0, np.float32, chunks=1), name, dtype=np.float64).compute()

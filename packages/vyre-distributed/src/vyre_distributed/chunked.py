@@ -175,7 +175,7 @@ def empty(x: object, name: str = "x") -> Array:
 def sequence(x: da.Array) -> da.Array:
     """All elements in row-major order, in chunks of whole blocks."""
     require_sizes(x)
-    flat = x.reshape(-1)
+    flat = x.reshape(-1) if x.size else da.from_array(empty(x))  # Dask does not reshape all that has no elements
     size = builtins.max(flat.chunks[0], default=1)
     chunks: da.Array = flat.rechunk(-(-size // BLOCK) * BLOCK)
     return chunks
