@@ -12,8 +12,9 @@ from distributed import Client
 import vyre_distributed as vd
 from vyre_distributed import overlap
 from vyre_driver.errors import InvalidInput, InvalidLaunch
-from vyre_foundation.build import program
+from vyre_foundation.build import constant, program, select
 from vyre_foundation.dtype import f32, i64, u32
+from vyre_foundation.functions import max as maximum, min as minimum
 from vyre_foundation.ir.program import Program
 
 RANDOM = np.random.default_rng(23)
@@ -176,3 +177,20 @@ def test_halos_that_do_not_fit_are_refused_before_anything_runs() -> None:
         vd.map_overlap(p.build(), y, depth=1, steps=2)
     with pytest.raises(InvalidLaunch, match=r"got \(3,\), expected the shape \(5,\)\. Fix: declare it like the input"):
         vd.map_overlap(p.build(), y, depth=1).compute()
+
+
+def test_the_ends_of_the_array_are_those_of_a_call_over_all_of_it() -> None:
+    with program("ends", 64) as p:
+        x = p.read("x", f32)
+        out = p.write("out", f32, like=x)
+        i = p.let(p.global_id(0))
+        before, after = x[maximum(i, constant(u32, 1)) - 1], x[minimum(i + 1, x.length - 1)]
+        out[i] = select(i == 0, constant(f32, 7), before + after * 2)
+    ends = p.build()
+    x = np.arange(40, dtype=np.float32)
+    over_all = lambda array: vd.map_blocks(ends, da.from_array(array, chunks=-1)).compute()
+    once = over_all(x)
+    for size in (10, 40):
+        chunked = da.from_array(x, chunks=size)
+        assert np.array_equal(vd.map_overlap(ends, chunked, depth=1).compute(), once)
+        assert np.array_equal(vd.map_overlap(ends, chunked, depth=1, steps=2).compute(), over_all(once))

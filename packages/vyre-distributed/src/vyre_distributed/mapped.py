@@ -33,7 +33,7 @@ Array = npt.NDArray[Any]
 def map_blocks(
     program: Program | HasProgram, *arrays: Any, chunks: Any = None, drop_axis: Any = (), new_axis: Any = None
 ) -> da.Array:
-    """Run a program over each chunk.
+    """Run a program over each chunk. Indices and lengths in the program are those of the chunk.
 
     Args:
         program: A program or a kernel with one output.

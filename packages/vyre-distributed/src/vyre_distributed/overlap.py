@@ -35,17 +35,22 @@ Faces: TypeAlias = dict[tuple[int, int], Array]
 
 
 def map_overlap(
-    program: Program | HasProgram, *arrays: Any, depth: int | Mapping[int, int], boundary: Any = 0, steps: int = 1
+    program: Program | HasProgram, *arrays: Any, depth: int | Mapping[int, int], boundary: Any = "none", steps: int = 1
 ) -> da.Array:
     """Run a program over each chunk with a halo of its neighbours.
+
+    Indices and lengths in the program are those of a chunk with its halo. So its result is that of a call over the
+    whole array if it reads no further than the halo, and needs its indices and lengths only to find elements, and to
+    test for ends that are no further away.
 
     Args:
         program: A program or a kernel with one output, of the shape of its chunked inputs.
         *arrays: As for `map_blocks`.
         depth: The width of the halo in elements, for all axes or by axis.
-        boundary: What is beyond the ends of the array, as for `dask.array.map_overlap`: a number, ``"reflect"``,
-            ``"nearest"``, ``"periodic"``; or ``"none"``, so that the chunks there have no halo on that side. A mapping
-            has one for each axis, and ``"none"`` for the others.
+        boundary: What is beyond the ends of the array: ``"none"``, so that the chunks there have no halo on that side,
+            and the program meets the ends as in a call over the whole array; or, as for `dask.array.map_overlap`, a
+            number, ``"reflect"``, ``"nearest"`` or ``"periodic"``. A mapping has one for each axis, and ``"none"`` for
+            the others.
         steps: How often to run the program, with what it gives in place of the first chunked array. The result is that
             of as many calls. A task computes all steps of a chunk with a halo of `depth` times `steps` elements of its
             neighbours, so that data moves once.
