@@ -85,7 +85,7 @@ def division_of_integers(x: vy.Array[vy.u8, "n"]) -> vy.Array[vy.u8, "n"]:
 5: Python's `/` means something else than the program's division of i32
     a /= b + 1
     ^^^^^^^^^^
-Fix: write vy.floor_div(a, b + 1) for a whole number, or convert to a type of floats, as in vy.f32(a) / vy.f32(b + 1)
+Fix: write vy.floor_div(a, b + 1) for a whole number, or convert to a type of floats, as in vy.f32(a) / (vy.f32(b) + 1)
 """)
 def division_of_signed_integers(x: vy.Array[vy.i32, "n"]) -> vy.Array[vy.i32, "n"]:
     a, b = x[vy.index()], x[0]
@@ -97,7 +97,7 @@ def division_of_signed_integers(x: vy.Array[vy.i32, "n"]) -> vy.Array[vy.i32, "n
 12: Python's `/` means something else than the program's division of u32
     return 1 / (x[i] + 1)
            ^^^^^^^^^^^^^^
-Fix: write 1 // (x[i] + 1) for a whole number, or convert to a type of floats, as in 1 / vy.f32(x[i] + 1)
+Fix: write 1 // (x[i] + 1) for a whole number, or convert to a type of floats, as in 1 / (vy.f32(x[i]) + 1)
 """)
 def division_of_sums(x: vy.Array[vy.u32, "n"]) -> vy.Array[vy.u32, "n"]:
     i = vy.index()
@@ -348,6 +348,19 @@ Fix: convert the others with .cast(vy.i32)
 """)
 def maximum_of_two_types(x: vy.Array[vy.i32, "n"]) -> vy.Array[vy.i32, "n"]:
     return vy.max(vy.index(), x[0])
+
+
+@case("""
+12: got operands of u32 and u8, expected one type
+    return offset[i] + (length[i] * 4 + 1)
+           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+Fix: convert one of them, as in vy.u32(length[i]) * 4 + 1
+""")
+def what_wraps_before_it_is_converted(
+    offset: vy.Array[vy.u32, "n"], length: vy.Array[vy.u8, "n"]
+) -> vy.Array[vy.u32, "n"]:
+    i = vy.index()
+    return offset[i] + (length[i] * 4 + 1)
 
 
 @case("""

@@ -861,3 +861,15 @@ def test_what_is_nested_too_deep_is_refused_and_can_be_printed(kind: str) -> Non
     with pytest.raises(InvalidProgram, match=r"V014 .* inside of more than 64 others"):
         p.build()
     assert str(p.build_unchecked()).count("atomic add(x[0]") == 1500
+
+
+def test_the_remedy_for_what_may_wrap_is_to_convert_before() -> None:
+    with program("bytes") as p:
+        x, out = p.read("x", u8), p.write("out", u32, like=p.read("y", u32))
+        for value in (x[0] + 1, x[0] * x[1], x[0] << 1, -x[0]):
+            with pytest.raises(
+                TypeMismatch, match=r"convert what it is computed from with \.cast\(u32\): in u8 it may wrap"
+            ):
+                out[0] = value
+        with pytest.raises(TypeMismatch, match=r"convert it with \.cast\(u32\)$"):
+            out[0] = x[0] >> 1

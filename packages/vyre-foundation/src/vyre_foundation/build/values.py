@@ -445,6 +445,18 @@ def refuse_foreign(what: str, other: RecordingState, own: RecordingState) -> Bui
     return BuildError(f"got {what} of another program, {other.name!r}, in program {own.name!r}", fix=fix)
 
 
+def conversion_fix(value: Expr, dtype: DType, name: str) -> str:
+    """What to convert to a type, which is called `name` there: a value, or before it wraps what it is computed from."""
+    may_wrap = isinstance(value, Apply) and value.op.id in _WRAP and value.dtype.is_integer
+    if may_wrap and (dtype.is_float or dtype.size > value.dtype.size):
+        return f"convert what it is computed from with .cast({name}): in {value.dtype} it may wrap"
+    return f"convert it with .cast({name})"
+
+
+_WRAP = ("add", "sub", "mul", "neg", "shl")
+"""Operations of integers whose results may not fit their type."""
+
+
 def operand(x: Operand, dtype: DType | None, builder: RecordingState | None = None) -> Expr:
     """`x` as an expression, for use in the program of a builder; a number becomes a literal of `dtype`."""
     if x.__class__ is int and dtype is not None and not dtype.is_float:
@@ -454,7 +466,7 @@ def operand(x: Operand, dtype: DType | None, builder: RecordingState | None = No
             raise refuse_foreign("a value", x._builder, builder)
         found = x.expr
         if dtype is not None and found.dtype is not dtype:
-            fix = "compare it, as in x != 0" if dtype is bool_ else f"convert it with .cast({dtype})"
+            fix = "compare it, as in x != 0" if dtype is bool_ else conversion_fix(found, dtype, str(dtype))
             raise TypeMismatch(f"got a value of {found.dtype}, expected {dtype}", fix=fix)
         return found
     number = _number(x)

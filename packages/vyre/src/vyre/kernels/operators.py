@@ -14,7 +14,7 @@ from vyre.kernels.reader import NodeReader, kind_of
 from vyre.kernels.values import KernelArray, NumberChoice, fits, is_runtime, public_name
 from vyre_foundation.build import Value, constant, select
 from vyre_foundation.build.arguments import number
-from vyre_foundation.dtype import DType, bool_, widest
+from vyre_foundation.dtype import DType, bool_, f32, widest
 from vyre_foundation.ir.expr import Apply, Literal
 
 _BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -78,10 +78,10 @@ class OperatorReader(NodeReader):
         found = next((number(x) for x in operands if isinstance(number(x), float)), None)
         if found is None:
             return
-        written = "x"
+        written = "vy.f32(x)"
         if isinstance(node, ast.BinOp):
-            written = ast.unparse(node.left if isinstance(operands[0], Value) else node.right)
-        fix = f"write an integer, or convert the value, as in vy.f32({written})"
+            written = ast.unparse(_converted(node.left if isinstance(operands[0], Value) else node.right, f32))
+        fix = f"write an integer, or convert the value, as in {written}"
         if any(map(_is_difference, operands)):
             fix = "convert before the subtraction, as in vy.f32(x) - 1.0: an unsigned difference wraps"
         self.refuse(node, f"got the float {found!r} beside a value of {dtype}", fix)
@@ -138,8 +138,8 @@ class OperatorReader(NodeReader):
     def _refuse_mixed(self, left: Value, right: Value, node: ast.AST) -> NoReturn:
         """Refuse operands of two types, and name a conversion: to the float, or to the wider type."""
         wide = widest((left.dtype, right.dtype))
-        written = ast.unparse(_operands(node)[0 if wide is right.dtype else 1])
-        fix = f"convert one of them, as in vy.{public_name(wide)}({written})"
+        written = ast.unparse(_converted(_operands(node)[0 if wide is right.dtype else 1], wide))
+        fix = f"convert one of them, as in {written}"
         self.refuse(node, f"got operands of {left.dtype} and {right.dtype}, expected one type", fix)
 
     def _refuse_division(self, dtype: DType, given: Sequence[Any], node: ast.AST) -> NoReturn:
@@ -148,9 +148,9 @@ class OperatorReader(NodeReader):
         whole = f"vy.floor_div({ast.unparse(left)}, {ast.unparse(right)})"
         if not dtype.is_signed:
             whole = ast.unparse(ast.BinOp(left, ast.FloorDiv(), right))
-        texts = map(ast.unparse, operands)
-        floats = [f"vy.f32({text})" if is_runtime(x) else text for text, x in zip(texts, given, strict=True)]
-        fix = f"write {whole} for a whole number, or convert to a type of floats, as in {' / '.join(floats)}"
+        floats = [_converted(part, f32) if is_runtime(x) else part for part, x in zip(operands, given, strict=True)]
+        quotient = ast.unparse(ast.BinOp(floats[0], ast.Div(), floats[1]))
+        fix = f"write {whole} for a whole number, or convert to a type of floats, as in {quotient}"
         self.refuse(node, f"Python's `/` means something else than the program's division of {dtype}", fix)
 
     def _vectors(self, op: ast.operator, x: Any, y: Any, node: ast.AST) -> Vector:
@@ -372,6 +372,20 @@ def _operands(node: ast.AST) -> tuple[ast.expr, ast.expr]:
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
         return node.left, node.comparators[0]
     return (node.target, node.value) if isinstance(node, ast.AugAssign) else (ast.Name("…"), ast.Name("…"))
+
+
+def _converted(node: ast.expr, dtype: DType) -> ast.expr:
+    """How to convert an expression: where it may wrap, its operands before it does."""
+    match node:
+        case ast.BinOp(left, ast.Add() | ast.Sub() | ast.Mult() as op, right):
+            return ast.BinOp(_converted(left, dtype), op, _converted(right, dtype))
+        case ast.BinOp(left, ast.LShift() as op, right) if dtype.is_integer:
+            return ast.BinOp(_converted(left, dtype), op, _converted(right, dtype))
+        case ast.UnaryOp(ast.USub() as sign, operand):
+            return ast.UnaryOp(sign, _converted(operand, dtype))
+        case ast.Constant():
+            return node
+    return ast.Call(ast.Attribute(ast.Name("vy"), public_name(dtype)), [node], [])
 
 
 def _wrapped_mask(x: Any, beside: Any) -> Any:

@@ -42,6 +42,7 @@ from vyre.kernels.values import (
 from vyre_algorithms.numpy_names import FUNCTIONS
 from vyre_foundation.build import Mutable, ProgramBuilder, Value, constant
 from vyre_foundation.build.arguments import code_of, number, shown
+from vyre_foundation.build.values import conversion_fix
 from vyre_foundation.dtype import DType, bool_
 from vyre_foundation.errors import VyreError
 
@@ -176,7 +177,7 @@ class NodeReader:
         """An operand as a value of a type; of any type where `dtype` is None."""
         if isinstance(x, Value):
             if dtype is not None and x.dtype is not dtype:
-                fix = "compare it, as in x != 0" if dtype is bool_ else f"convert it with .cast(vy.{dtype})"
+                fix = "compare it, as in x != 0" if dtype is bool_ else conversion_fix(x.expr, dtype, f"vy.{dtype}")
                 self.refuse(node, f"got a value of {x.dtype}, expected {dtype}", fix)
             return x
         if isinstance(x, KernelArray):
