@@ -189,6 +189,22 @@ def test_reductions_along_axes_without_elements() -> None:
             assert found.shape == np.zeros(shape).sum(axis=axis, keepdims=keepdims).shape
 
 
+def test_axes_that_a_program_drops_are_named() -> None:
+    with program("column", (64, 1, 1)) as p:
+        x = p.read("x", f32, shape=("n", 4))
+        out = p.write("out", f32, shape=("n",))
+        out[p.index()] = x[p.index(), 2]
+    column = p.build()
+    x = np.arange(40, dtype=np.float32).reshape(10, 4)
+    chunked = da.from_array(x, chunks=(3, 4))
+    for axis in (1, -1, [1], np.int64(1)):
+        assert np.array_equal(vd.map_blocks(column, chunked, drop_axis=axis).compute(), x[:, 2])
+    with pytest.raises(
+        InvalidLaunch, match=r"'?out'?: got 1, expected 2 axes.* Fix: say which axes differ, as in drop_ax"
+    ):
+        vd.map_blocks(column, chunked)
+
+
 @pytest.mark.parametrize("shape", [(0,), (0, 7, 3), (7, 0, 3), (2, 0)])
 def test_arrays_without_elements_of_any_shape_have_sums_and_counts(shape: tuple[int, ...]) -> None:
     nothing = da.zeros(shape, np.float32, chunks=2)

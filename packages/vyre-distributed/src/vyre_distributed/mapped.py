@@ -31,7 +31,7 @@ Array = npt.NDArray[Any]
 
 
 def map_blocks(
-    program: Program | HasProgram, *arrays: Any, chunks: Any = None, drop_axis: Any = (), new_axis: Any = None
+    program: Program | HasProgram, *arrays: Any, chunks: Any = None, drop_axis: Any = None, new_axis: Any = None
 ) -> da.Array:
     """Run a program over each chunk. Indices and lengths in the program are those of the chunk.
 
@@ -41,7 +41,7 @@ def map_blocks(
             get the chunks of the first. A NumPy array, or a number, goes whole to every launch. If buffers are declared
             with shapes, chunks have these shapes, and give the grid of their launch.
         chunks: The chunks of the result, where they are not those of the first chunked array.
-        drop_axis: Axes that the result does not have, as for `dask.array.map_blocks`.
+        drop_axis: An axis, or axes, that the result does not have, as for `dask.array.map_blocks`.
         new_axis: Axes that it has beside, likewise.
 
     Returns:
@@ -49,15 +49,21 @@ def map_blocks(
 
     Raises:
         InvalidInput: An array, which the error names, is missing, or of another type or shape.
-        InvalidLaunch: The program has no output, or several.
+        InvalidLaunch: The program has no output, or several, or its output has another number of axes.
     """
     runnable = program_of(program)
     task, inputs = over_chunks(runnable, arrays, defaults_of(program))
-    dtype = runnable.outputs[0].dtype.numpy
+    output = runnable.outputs[0]
+    dtype, dropped = output.dtype.numpy, [] if drop_axis is None else list(np.atleast_1d(drop_axis))
     found: da.Array = da.map_blocks(
-        task, *inputs, chunks=chunks, drop_axis=list(drop_axis), new_axis=new_axis, token=runnable.name,
+        task, *inputs, chunks=chunks, drop_axis=dropped, new_axis=new_axis, token=runnable.name,
         dtype=dtype, meta=np.empty(0, dtype),
     )  # fmt: skip
+    axes = None if runnable.shapes is None else runnable.shapes.buffers.get(output.name)
+    if axes is not None and len(axes) != found.ndim:
+        needed, got = f"{found.ndim} axes, as the chunks have", f"{len(axes)}"
+        fix = "say which axes differ, as in drop_axis=1 for one that the output does not have, or new_axis=0"
+        raise InvalidLaunch(output.name, needed=needed, got=got, fix=fix)
     return found
 
 
