@@ -8,6 +8,7 @@ import dataclasses
 import enum
 import importlib.util
 import itertools
+import math
 import os
 import re
 import warnings
@@ -364,6 +365,47 @@ def what_wraps_before_it_is_converted(
 
 
 @case("""
+19: every comparison with NaN is constant
+    return 0.0 if x[0] == math.nan else x[0]
+                  ^^^^^^^^^^^^^^^^
+Fix: write vy.is_nan(x)
+""")
+def comparison_with_nan(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    return 0.0 if x[0] == math.nan else x[0]
+
+
+@case("""
+12: the unsigned difference that abs gets is never negative: it wraps
+    return vy.abs(vy.index() - 3)
+           ^^^^^^^^^^^^^^^^^^^^^^
+Fix: convert before the subtraction, as in vy.i32(x) - 1, or write it without, as in vy.max(x, 1) - 1
+""")
+def magnitude_of_an_unsigned_difference(x: vy.Array[vy.u32, "n"]) -> vy.Array[vy.u32, "n"]:
+    return vy.abs(vy.index() - 3)
+
+
+@case("""
+12: degrees(…) is a function of Python, which cannot compute with values of the program
+    return math.degrees(x[0])
+           ^^^^^^^^^^^^^^^^^^
+Fix: write vy.degrees
+""")
+def degrees_of_python(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    return math.degrees(x[0])
+
+
+@case("""
+12: divmod(…) is a function of Python, which cannot compute with values of the program
+    a, b = divmod(x[0], 3.0)
+           ^^^^^^^^^^^^^^^^^
+Fix: write q = vy.floor(x / y) and x - q * y, where each operation is rounded
+""")
+def divmod_of_floats(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    a, b = divmod(x[0], 3.0)
+    return a + b
+
+
+@case("""
 12: got operands of f32 and u32, expected one type
     return x[0] / len(x)
            ^^^^^^^^^^^^^
@@ -537,7 +579,7 @@ def type_of_numpy(x: vy.Array[vy.u32, "n"]) -> vy.Array[vy.f32, "n"]:
 12: divmod(…) is a function of Python, which cannot compute with values of the program
     a, b = divmod(x[0], 3)
            ^^^^^^^^^^^^^^^
-Fix: write `//` and `%`
+Fix: write vy.floor_div(x, y) and vy.floor_mod(x, y)
 """)
 def divmod_of_python(x: vy.Array[vy.u32, "n"]) -> vy.Array[vy.u32, "n"]:
     a, b = divmod(x[0], 3)

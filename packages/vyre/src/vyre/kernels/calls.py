@@ -24,7 +24,7 @@ from vyre.kernels.reader import OF_ARRAYS, kind_of
 from vyre.kernels.values import KernelArray, NumberChoice, is_runtime
 from vyre_algorithms.numpy_names import ELEMENTS, FUNCTIONS
 from vyre_driver import DeviceArray
-from vyre_foundation.build import Array, Value
+from vyre_foundation.build import Array, Value, composed
 from vyre_foundation.build.arguments import dtype_of, number
 from vyre_foundation.build.composed import clamp
 from vyre_foundation.dtype import DType, bool_, u32
@@ -266,8 +266,8 @@ _STRUCTURAL = (zip, enumerate, reversed, list, tuple, dict)
 """Functions of Python that arrange objects, whatever these are."""
 
 
-_OF_NEGATIVE = (overloads.max, ops.max, clamp)
-"""Functions of vyre that replace negative numbers, if the other of their first two arguments is 0."""
+_OF_NEGATIVE = (overloads.max, ops.max, ops.abs, ops.sign, clamp)
+"""Functions of vyre that replace negative numbers, if there is no second argument, or one of the first two is 0."""
 _CHANGING = frozenset(
     "add append clear difference_update discard extend insert intersection_update pop popitem remove reverse setdefault"
     " sort symmetric_difference_update update".split()
@@ -331,14 +331,16 @@ def call(reader: ExpressionReader, callee: Any, node: ast.Call) -> object:
     if name in OF_ARRAYS and any(isinstance(x, KernelArray) for x in positional):
         fix = f"write a loop over its elements; outside of a kernel, vy.{name} computes with whole arrays"
         reader.refuse(node, f"{ast.unparse(node.func)}(…) computes with a whole array", fix)
-    same = FUNCTIONS.get(name, name if hasattr(ops, name) or hasattr(vyre_math, name) else None)
+    same = FUNCTIONS.get(name, name if any(hasattr(module, name) for module in (ops, vyre_math, composed)) else None)
     fix = f"write vy.{same}" if same else "use the functions of vyre, or pass values that are known at compile time"
     if callee in VECTORS:
         fix = "write vy.vec(…)"
     elif not same and name in ELEMENTS:
         fix = f"write {ELEMENTS[name]}".replace("vyre.", "vy.").replace("[i]", "")
     elif callee is divmod:
-        fix = "write `//` and `%`"
+        fix = "write vy.floor_div(x, y) and vy.floor_mod(x, y)"
+        if any(isinstance(x, Value) and x.dtype.is_float for x in positional):
+            fix = "write q = vy.floor(x / y) and x - q * y, where each operation is rounded"
     elif isinstance(callee, type) and issubclass(callee, np.generic):
         dtype = dtype_of(callee)
         fix = f"write vy.{'bool_' if dtype is bool_ else dtype}(…)"

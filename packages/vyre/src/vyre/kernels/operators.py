@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
@@ -329,7 +330,9 @@ class OperatorReader(NodeReader):
         return compute(left, right)
 
     def _refuse_vacuous(self, op: type[ast.cmpop], x: Any, y: Any, node: ast.AST) -> None:
-        """Refuse to ask whether an unsigned value, or a difference of such, is negative: it wraps."""
+        """Refuse to compare with NaN, or to ask whether an unsigned value, or a difference of such, is negative."""
+        if any(isinstance(n, float) and math.isnan(n) for n in (number(x), number(y))):
+            self.refuse(node, "every comparison with NaN is constant", "write vy.is_nan(x)")
         if isinstance(y, Value) and not isinstance(x, Value):
             x, y, op = y, x, _SWAPPED.get(op, op)
         if _is_unsigned(x) and type(y) is int and (y < 0 or (y == 0 and op in (ast.GtE, ast.Lt))):
