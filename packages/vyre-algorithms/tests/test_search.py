@@ -7,7 +7,7 @@ import pytest
 from algorithm_data import TYPES, UFUNCS, data, same
 
 import vyre_algorithms as va
-from vyre_algorithms import count, search
+from vyre_algorithms import count, move, search
 from vyre_algorithms.move import SCATTERED
 from vyre_driver import backend_for
 from vyre_driver.arrays.make import array as array_on
@@ -250,14 +250,18 @@ def test_gather(dtype):
     same(va.gather(x[:, 0].copy(), -1 - abs(indices), backend="cpu"), x[:, 0][-1 - abs(indices)])
 
 
-def test_scatter(backend):
+@pytest.mark.parametrize("few_workers", [0, 1 << 20])
+def test_scatter(backend, few_workers, monkeypatch):
+    """By atomics, and by one invocation."""
+    for name, number in (("FEW_ATOMICS", 0), ("SET_WORKERS", few_workers), ("COMBINE_WORKERS", few_workers)):
+        monkeypatch.setattr(move, name, number)
     x = data("i4", 100)
     indices, values = data("u4", 1000) % 80, data("i4", 1000, seed=3)
     wanted = x.copy()
     for index, value in zip(indices, values, strict=True):
         wanted[index] = value
     same(va.scatter(x, indices, values, backend=backend), wanted)
-    for name in SCATTERED[1:]:
+    for name in [*SCATTERED][1:]:
         wanted = x.copy()
         UFUNCS["sum" if name == "add" else name].at(wanted, indices, values)
         same(va.scatter(x, indices, values, name, backend=backend), wanted)

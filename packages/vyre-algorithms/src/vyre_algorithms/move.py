@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import operator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 
@@ -28,6 +29,7 @@ from vyre_algorithms.launches import (
     joined,
     launch,
     mapped,
+    profile_of,
     runs_loops,
     slots_beside,
     words,
@@ -56,8 +58,20 @@ FEW = 4096
 """The most elements that `take_few` moves on the host."""
 PART, ROWS = 16384, 1024
 """Elements of wide rows, or narrow rows, that an invocation copies."""
-SCATTERED = ("set", "add", "min", "max", "and", "or", "xor")
-"""The operations of `scatter`."""
+SCATTERED: dict[str, Callable[[Value, Value], Value]] = {
+    "set": lambda old, new: new,
+    "add": operator.add,
+    "min": least,
+    "max": greatest,
+    "and": operator.and_,
+    "or": operator.or_,
+    "xor": operator.xor,
+}
+"""The operations of `scatter`: what an element becomes, from what it is and a value."""
+FEW_ATOMICS = 4096
+"""Elements of an array whose atomics are fast, at most: workers may combine them in memory of their own."""
+SET_WORKERS, COMBINE_WORKERS = 2, 1
+"""The most workers whose atomics take longer than stores of one of them: those of values that replace or combine."""
 NARROW = 16
 """Elements of a narrow row at most. A program states their number: compilers copy so few by a few instructions."""
 
@@ -138,23 +152,35 @@ def scatter(
     if not given.size:
         return array.copy()
     outer, inner = math.prod(array.shape[:which]), math.prod(array.shape[which + 1 :])
-    flat, given = flattened(array), flattened(given)
-    if in_order:
+    flat, given, stored = flattened(array), flattened(given), dtype
+    if operation == "set":
+        flat, given, stored = bits_of(flat, dtype), bits_of(given, dtype), bits_type(dtype)
+    if in_order or (outer * inner == 1 and _is_serial(operation, flat, places, given, backend)):
+        group = 1 if inner == 1 else GROUP
         arrays = {"x": flat, "indices": places, "values": given, "shape": words(array.shape[which], inner)}
-        found = launch(_add_in_order(dtype), arrays, outer * -(-inner // GROUP), backend)["x"]
+        found = launch(_in_order(stored, operation, group), arrays, outer * -(-inner // group), backend)["x"]
     elif operation != "set":
         arrays = {"x": flat, "indices": places, "values": given}
         found = launch(_combine(dtype, operation, outer, inner), arrays, -(-given.size // GROUP), backend)["x"]
     else:
         arrays = {"indices": places, "latest": zeros_beside(array, (array.shape[which],), u32)}
         latest = launch(_latest(), arrays, -(-places.size // GROUP), backend)["latest"]
-        arrays = {"x": bits_of(flat, dtype), "values": bits_of(given, dtype), "latest": latest}
-        grid, made = -(-array.size // GROUP), _put(bits_type(dtype), outer, inner)
+        arrays = {"x": flat, "values": given, "latest": latest}
+        grid, made = -(-array.size // GROUP), _put(stored, outer, inner)
         if outer * inner > 1 and runs_loops([flat, given], backend):
             arrays["shape"] = words(array.shape[which], places.size, inner)
-            grid, made = _parts(array.size, inner), _put_rows(bits_type(dtype), outer > 1, _narrow(inner))
+            grid, made = _parts(array.size, inner), _put_rows(stored, outer > 1, _narrow(inner))
         found = launch(made, arrays, grid, backend)["out"]
     return of_bits(found, dtype).reshape(array.shape)
+
+
+def _is_serial(operation: str, array: Array, places: Array, given: Array, backend: Backend) -> bool:
+    """Whether one worker scatters to a vector one value after another, which is faster than atomics of few workers."""
+    if array.size <= FEW_ATOMICS:
+        return False
+    profile = profile_of([array, places, given], backend)
+    most = SET_WORKERS if operation == "set" else COMBINE_WORKERS
+    return profile is not None and profile.workgroups_are_loops and (profile.compute_units or MOST) <= most
 
 
 def take_along_axis(x: object, indices: object, /, axis: int = -1, *, backend: Backend = None) -> Array:
@@ -412,18 +438,18 @@ def _combine(dtype: DType, operation: str, outer: int, inner: int) -> Program:
     return p.build()
 
 
-@lru_cache(maxsize=8)
-def _add_in_order(dtype: DType) -> Program:
-    """Sums that depend on the order: an invocation has all elements of one place behind the axis."""
-    with program("scatter_add_in_order", GROUP) as p:
+@lru_cache(maxsize=64)
+def _in_order(dtype: DType, operation: str, group: int) -> Program:
+    """Values one after another: an invocation has all elements of one place behind the axis."""
+    with program(f"scatter_{operation}_in_order", group) as p:
         x, indices, values = p.read_write("x", dtype), p.read("indices", u32), p.read("values", dtype)
         shape = p.uniform("shape", u32, 2)
         length, inner = p.let(shape[0]), p.let(shape[1])
-        tiles = p.let((inner + (GROUP - 1)) // GROUP)
-        outer, column = p.let(p.workgroup_id(0) // tiles), p.let(p.workgroup_id(0) % tiles * GROUP + p.local_id(0))
+        tiles = p.let((inner + (group - 1)) // group)
+        outer, column = p.let(p.workgroup_id(0) // tiles), p.let(p.workgroup_id(0) % tiles * group + p.local_id(0))
         with p.if_(column < inner), p.range(0, indices.length) as k:
             at = p.let((outer * length + indices[k]) * inner + column)
-            x[at] = x[at] + values[(outer * indices.length + k) * inner + column]
+            x[at] = SCATTERED[operation](x[at], values[(outer * indices.length + k) * inner + column])
     return p.build()
 
 
