@@ -5,7 +5,9 @@ import pytest
 
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.engine.lowering import lowered_for
+from vyre_driver_cpu.ahead import assembly_ahead, source_ahead
 from vyre_driver_cpu.dialect import target_of
+from vyre_driver_cpu.loops import COPIES
 from vyre_driver_cpu.privatization import MOST_BYTES, privatized
 from vyre_driver_cpu.spelling import spellings
 from vyre_foundation.ir.program import Program
@@ -13,6 +15,8 @@ from vyre_foundation.text import parse
 from vyre_foundation.validate import validate
 
 OPS = "add and or xor min max".split()
+MOST = MOST_BYTES // 4
+"""Words of a buffer."""
 SIZE = 5000
 """Invocations: the last workgroup of 64 is not whole."""
 WHOLE = DispatchConfig(grid_override=(79, 1, 1))
@@ -52,7 +56,9 @@ def test_each_op_on_each_type(op: str, t: str, agree) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 63, 64, SIZE])
-@pytest.mark.parametrize("length", [0, 1, 100, MOST_BYTES // 4, MOST_BYTES // 4 + 1])
+@pytest.mark.parametrize(
+    "length", [0, 1, 100, MOST_BYTES // 16, MOST_BYTES // 16 + 1, MOST_BYTES // 4, MOST_BYTES // 4 + 1]
+)
 def test_lengths_that_the_call_decides_by(length: int, size: int, agree) -> None:
     """Buffers with fewer elements than the call has invocations, with more, and with too many."""
     program = _program("atomic add(a[x[i] & 4095], 1); atomic max(b[x[i] % 3], i);", count="")
@@ -88,6 +94,14 @@ def test_atomics_of_the_lanes_of_a_vector(agree) -> None:
     loop = "var s = x[i]; for k in 0..9 { if s & 15 == k { break; } s = s * 5 + k; }"
     program = _program(f"{loop} if s & 1 == 0 {{ atomic add(a[s & 7], s); }} atomic or(b[3], s);")
     agree(program, [_words(SIZE), np.zeros(8, np.uint32), np.zeros(8, np.uint32)], WHOLE)
+
+
+def test_iterations_of_a_short_loop_use_copies_in_turns() -> None:
+    """They are unrolled, so that the number of the copy is known in each, and an addition waits for no store."""
+    program = _program("atomic add(a[x[i] & 7], 1);")
+    assert source_ahead("host", program, WHOLE).count(b"%stride0") > 1
+    copies = assembly_ahead("x86-64-v3", program, WHOLE).count(b"incl\t")
+    assert copies >= COPIES
 
 
 def test_several_dispatches_add_up(backend) -> None:

@@ -32,6 +32,8 @@ _LITTLE = 30
 """Operations of an invocation that wait for memory, not for each other."""
 _BESIDE_LOOKUP = 10
 """Operations of an invocation for each element that it looks up."""
+COPIES = 4
+"""Copies of a buffer that atomics change in turns; such a loop is unrolled as often."""
 _REDUCTIONS = frozenset("add mul and or xor min max".split())
 
 
@@ -99,6 +101,14 @@ def looks_up(loop: For) -> bool:
             loaded[node] = isinstance(node, Load) or any(varying)
             lookups += isinstance(node, Load) and loaded[node.index]
     return len(loaded) <= _BESIDE_LOOKUP * lookups
+
+
+def combines(loop: For) -> bool:
+    """Whether invocations do little but change elements by atomics, as for a histogram. LLVM makes no vectors of it."""
+    stmts = tuple(statements(loop.body))
+    if not loop.is_parallel or any(isinstance(s, For) for s in stmts) or not any(isinstance(s, Atomic) for s in stmts):
+        return False
+    return len(postorder(e for s in stmts for e in expressions(s))) <= _LITTLE
 
 
 def changes_in_place(loop: For) -> bool:

@@ -176,6 +176,7 @@ class _KernelPrinter:
             yield "i32", "", f"%n{n}"
         for n, _ in enumerate(self._private):
             yield "i1", "", f"%own{n}"
+            yield "i64", "", f"%stride{n}"
         yield "ptr", "", "%stop"
         for what in ("groups", "group", *(("local",) if self._volume > 1 else ())):
             for axis in AXES:
@@ -204,7 +205,7 @@ class _KernelPrinter:
                 first = out.value(f"mul i32 {group}, {size}")
                 symbols[Id(IdKind.GLOBAL_ID, axis)] = out.value(f"add i32 {first}, %local_{letter}")
         vectorize = partial(print_vectors, RegisterArrays(program, self._spellings.stream_bits))
-        private = {buffer.name: f"%own{n}" for n, buffer in enumerate(self._private)}
+        private = {buffer.name: (f"%own{n}", f"%stride{n}") for n, buffer in enumerate(self._private)}
         statements = StatementPrinter(
             out,
             program,
@@ -240,7 +241,7 @@ class _KernelPrinter:
         for slot, buffer in private.items():
             buffer.begin()
             arguments[slot] = f"ptr {buffer.address}"
-        arguments += [f"i1 {buffer.is_own}" for buffer in private.values()]
+        arguments += [f"i1 {buffer.is_own}, i64 {buffer.stride}" for buffer in private.values()]
         groups = []
         for axis in range(3):
             place = out.value(f"getelementptr inbounds i8, ptr %grid, i64 {u32.size * axis}")
@@ -283,7 +284,7 @@ class _KernelPrinter:
                 slot = len(self._bound) + self._lengths.index(buffer.name)
                 length = out.value(f"zext i32 {slots[slot]} to i64")
             slot = names.index(buffer.name)
-            found[slot] = PrivateBuffer(out, buffer, op, slots[slot], length, invocations)
+            found[slot] = PrivateBuffer(out, self._spellings, buffer, op, slots[slot], length, invocations)
         return found
 
 

@@ -13,6 +13,9 @@ An atomic takes several times as long as an addition, even if no other thread us
 the operations are on integers and commute, and a kernel that uses no old value, and loads nothing from that buffer,
 cannot observe when they are done. Each call decides by the length: its atomics stay atomics where the buffer has more
 elements than the call has invocations, or takes more than `MOST_BYTES`.
+
+An addition to an element that was stored just before waits for that store. So if `COPIES` copies are within the same
+limits, iterations of a short loop use them in turns, and the call combines them at its end.
 """
 
 from __future__ import annotations
@@ -20,7 +23,8 @@ from __future__ import annotations
 from vyre_driver.legalization.lowered import Kernel
 from vyre_driver.legalization.schedule import TRAPS
 from vyre_driver_cpu.function import FunctionText
-from vyre_driver_cpu.spelling import ATOMICS, COMBINED, LINE, TYPES, neutral
+from vyre_driver_cpu.loops import COPIES
+from vyre_driver_cpu.spelling import ATOMICS, COMBINED, LINE, TYPES, Spellings, neutral
 from vyre_driver_cpu.statements import Counting
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.expr import Load
@@ -61,31 +65,58 @@ class PrivateBuffer:
     """Prints what a function does before and behind its workgroups, for one buffer.
 
     `shared` is the address of the buffer, `length` its number of elements. `is_own` says whether the call has elements
-    of its own, and `address` is then theirs.
+    of its own, and `address` is then theirs. `stride` is the number of elements from one copy to the next, 0 if there
+    is one.
     """
 
     def __init__(
-        self, out: FunctionText, buffer: Buffer, op: AtomicOp, shared: str, length: str, invocations: str
+        self,
+        out: FunctionText,
+        spellings: Spellings,
+        buffer: Buffer,
+        op: AtomicOp,
+        shared: str,
+        length: str,
+        invocations: str,
     ) -> None:
         self._out, self._dtype, self._op, self._shared, self._length = out, buffer.dtype, op, shared, length
+        self._combination = spellings.combination(op, buffer.dtype)
         most = MOST_BYTES // buffer.dtype.size
         count = buffer.count if isinstance(buffer.count, int) else most
-        self._own = out.reserve(TYPES[buffer.dtype], count, LINE)
-        is_small = out.value(f"icmp ule i64 {length}, {most}")
-        is_worth_it = out.value(f"icmp ule i64 {length}, {invocations}")
-        self.is_own = out.value(f"and i1 {is_small}, {is_worth_it}")
+        elements = COPIES * count if COPIES * count <= most else count
+        self._own = out.reserve(TYPES[buffer.dtype], elements, LINE)
+        self._most, self._invocations = most, invocations
+        self.is_own, has_copies = self._is_worth(length), self._is_worth(out.value(f"mul i64 {length}, {COPIES}"))
         self.address = out.value(f"select i1 {self.is_own}, ptr {self._own}, ptr {shared}")
+        self.stride = out.value(f"select i1 {has_copies}, i64 {length}, i64 0")
+
+    def _is_worth(self, elements: str) -> str:
+        """Whether the call may have so many elements of its own."""
+        limits = (str(self._most), self._invocations)
+        is_small, is_less = (self._out.value(f"icmp ule i64 {elements}, {limit}") for limit in limits)
+        return self._out.value(f"and i1 {is_small}, {is_less}")
 
     def begin(self) -> None:
-        """Make the own elements neutral."""
-        counter = self._open()
-        self._out.add(f"store {TYPES[self._dtype]} {self._neutral}, ptr {self._place(self._own, counter)}")
+        """Make the own elements neutral, those of all copies."""
+        out = self._out
+        others = out.value(f"mul i64 {self.stride}, {COPIES - 1}")
+        counter = self._open(out.value(f"add i64 {self._length}, {others}"))
+        out.add(f"store {TYPES[self._dtype]} {self._neutral}, ptr {self._place(self._own, counter)}")
         self._close()
 
     def end(self) -> None:
-        """Combine the own elements with those of the buffer, but for neutral ones."""
+        """Combine the copies, and then the own elements with those of the buffer, but for neutral ones."""
         out, t = self._out, TYPES[self._dtype]
-        counter = self._open()
+        counter = self._open(self.stride)
+        place = self._place(self._own, counter)
+        value = out.value(f"load {t}, ptr {place}")
+        copy = place
+        for _ in range(1, COPIES):
+            copy = self._place(copy, self.stride)
+            value = out.spelled(self._combination, (value, out.value(f"load {t}, ptr {copy}")))
+        out.add(f"store {t} {value}, ptr {place}")
+        self._close()
+        counter = self._open(self._length)
         value = out.value(f"load {t}, ptr {self._place(self._own, counter)}")
         changed, behind = out.name("changed"), out.name("behind")
         out.branch(out.value(f"icmp ne {t} {value}, {self._neutral}"), changed, behind)
@@ -98,11 +129,12 @@ class PrivateBuffer:
     def _neutral(self) -> int:
         return neutral(COMBINED[self._op], self._dtype)
 
-    def _open(self) -> str:
-        length = self._out.value(f"select i1 {self.is_own}, i64 {self._length}, i64 0")
+    def _open(self, number: str) -> str:
+        """A loop over so many elements, over none if the call has none of its own: its counter."""
+        own = self._out.value(f"select i1 {self.is_own}, i64 {number}, i64 0")
         self._loop = Counting(self._out, "i64", "u", "0", 1)
         counter = self._loop.open()
-        self._loop.test(self._out.value(f"icmp ult i64 {counter}, {length}"))
+        self._loop.test(self._out.value(f"icmp ult i64 {counter}, {own}"))
         return counter
 
     def _close(self) -> None:

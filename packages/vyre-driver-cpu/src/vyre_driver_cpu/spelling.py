@@ -307,6 +307,11 @@ class Spellings:
         """How many registers for vectors there are at least."""
         return 32 if self.mask_registers else 16
 
+    def combination(self, op: AtomicOp, dtype: DType) -> str:
+        """What an atomic of `COMBINED` does, for values."""
+        ordered = dtype if op in (AtomicOp.MIN, AtomicOp.MAX) else dtype.unsigned
+        return self.ops[COMBINED[op], ordered]
+
     def of(self, lanes: int) -> Spellings:
         """The rows for vectors."""
         return spellings(

@@ -10,8 +10,17 @@ from vyre_driver.legalization.lowered import RARE
 from vyre_driver.legalization.text_forms import CallForm
 from vyre_driver_cpu.bounds import UpperBounds
 from vyre_driver_cpu.function import FunctionText
-from vyre_driver_cpu.loops import changes_in_place, chunk_of, is_better_unrolled, is_short, is_stream, looks_up
-from vyre_driver_cpu.spelling import ATOMIC_STORE, COMBINED, TYPES, Spellings
+from vyre_driver_cpu.loops import (
+    COPIES,
+    changes_in_place,
+    chunk_of,
+    combines,
+    is_better_unrolled,
+    is_short,
+    is_stream,
+    looks_up,
+)
+from vyre_driver_cpu.spelling import ATOMIC_STORE, TYPES, Spellings
 from vyre_driver_cpu.values import FunctionScope, OperandValues
 from vyre_foundation.dtype import DType
 from vyre_foundation.ir.expr import Expr, Local
@@ -145,9 +154,9 @@ class Counting:
 class StatementPrinter:
     """Prints the statements of one function; `symbols` gets its immutable locals.
 
-    One that `asks` ends where the word at ``%stop`` is not 0. `private` has conditions, by the names of buffers: while
-    one holds, no other thread accesses that buffer. `vectorize` prints a loop over invocations as vectors, or
-    says that it cannot.
+    One that `asks` ends where the word at ``%stop`` is not 0. `private` has, by the names of buffers, a condition under
+    which no other thread accesses that buffer, and the number of elements from one copy of it to the next. `vectorize`
+    prints a loop over invocations as vectors, or says that it cannot.
     """
 
     def __init__(
@@ -160,7 +169,7 @@ class StatementPrinter:
         functions: Mapping[CallForm, str],
         *,
         asks: bool = False,
-        private: Mapping[str, str] | None = None,
+        private: Mapping[str, tuple[str, str]] | None = None,
         vectorize: Callable[[StatementPrinter, For], bool] = lambda statements, loop: False,
     ) -> None:
         placement = place(program)
@@ -183,6 +192,8 @@ class StatementPrinter:
         """How many loops over invocations are around the present place."""
         self._times = 1
         """How often the present place is reached at most in one call of the function."""
+        self._copy = ""
+        """The number of the copies of buffers that are used at the present place; empty for the first."""
         self._loops: list[tuple[str, str]] = []
         """The latch and the end of each loop around the present place."""
         self._use(scope, OperandValues(scope))
@@ -272,12 +283,16 @@ class StatementPrinter:
         """An atomic without a result on a buffer that may be private."""
         out, dtype, spellings = self._out, stmt.buffer.dtype, self.scope.spellings
         alone, shared, behind = out.name("alone"), out.name("shared"), out.name("behind")
-        out.branch(self.private[stmt.buffer.name], alone, shared)
+        is_own, stride = self.private[stmt.buffer.name]
+        out.branch(is_own, alone, shared)
         out.open(alone)
-        old = out.value(f"load {TYPES[dtype]}, ptr {address}, align {dtype.size}")
-        ordered = dtype if stmt.op in (AtomicOp.MIN, AtomicOp.MAX) else dtype.unsigned
-        value = out.spelled(spellings.ops[COMBINED[stmt.op], ordered], (old, *operands))
-        out.add(f"store {TYPES[dtype]} {value}, ptr {address}, align {dtype.size}")
+        place = address
+        if self._copy:
+            elements = out.value(f"mul i64 {self._copy}, {stride}")
+            place = out.value(f"getelementptr {TYPES[dtype]}, ptr {address}, i64 {elements}")
+        old = out.value(f"load {TYPES[dtype]}, ptr {place}, align {dtype.size}")
+        value = out.spelled(spellings.combination(stmt.op, dtype), (old, *operands))
+        out.add(f"store {TYPES[dtype]} {value}, ptr {place}, align {dtype.size}")
         out.jump(behind)
         out.open(shared)
         out.spelled(spellings.atomics[stmt.op, dtype], (address, *operands))
@@ -342,12 +357,13 @@ class StatementPrinter:
         self._loops.append((latch, behind))
         self._of_invocations += stmt.is_parallel
         times, self._times = self._times, self.times_in(stmt)
+        copy, self._copy = self._copy, self._copy_in(counter, t) if advice == SCALAR else ""
         first = len(out.lines)
         self._block(stmt.body)
         if advice == IN_PLACE:
             out.independent(first)
         self._of_invocations -= stmt.is_parallel
-        self._times = times
+        self._times, self._copy = times, copy
         self._loops.pop()
         out.open(latch)
         out.add(f"{next} = add n{sign_of(dtype)}w {t} {counter}, {stmt.step}")
@@ -397,6 +413,13 @@ class StatementPrinter:
         out.add(f"{last} = add {t} {counter}, 0")
         out.jump(head)
 
+    def _copy_in(self, counter: str, type: str) -> str:
+        """The copy for an iteration of a loop that is unrolled `COPIES` times: a constant in each of these."""
+        if not self.private:
+            return ""
+        number = self._out.value(f"and {type} {counter}, {COPIES - 1}")
+        return number if type == "i64" else self._out.value(f"zext {type} {number} to i64")
+
     def times_in(self, loop: For) -> int:
         """How often the body of a loop at the present place runs at most in one call of the function."""
         if loop.trip_count is not None:
@@ -410,7 +433,7 @@ class StatementPrinter:
             return ROLLED
         if is_better_unrolled(loop):
             return UNROLLED if self._of_invocations or is_short(loop) else BY_FOUR
-        if looks_up(loop) and not self.scope.spellings.gathers:
+        if combines(loop) or (looks_up(loop) and not self.scope.spellings.gathers):
             return SCALAR
         if changes_in_place(loop):
             return IN_PLACE

@@ -60,7 +60,7 @@ class VectorPrinter(StatementPrinter):
         self.asks, self.mutable, self.private = parent.asks, parent.mutable, parent.private
         self.number, self._rare, self._of_invocations = number, 0, 1
         self._times = parent.times_in(loop) // values.lanes.width + 1
-        self._loops = []
+        self._loops, self._copy = [], ""
         self._use(scope, values)
         self._vectors = values
         self._frames: list[LoopMasks] = []
