@@ -101,10 +101,10 @@ def test_nodes_have_the_line_of_the_call() -> None:
     g = vy.graph("lines")
     x, line = g.input("x", vy.f32, (2, 2)), inspect.currentframe().f_lineno
     y = blur(x)
-    count(turn(y), np.zeros(4, np.uint32))
+    g.output("counts", count(turn(y), np.zeros(4, np.uint32)))
     lines = [(node.name, node.origin.line - line) for node in g.build().nodes if node.origin.file == __file__]
     assert len(lines) == len(g.build().nodes)
-    assert {name: at for name, at in lines if "." not in name} == {"blur": 1, "turn": 2, "count": 2}
+    assert {name: at for name, at in lines if "." not in name} == {"blur": 1, "turn": 2, "count": 2, "output counts": 2}
 
 
 def test_a_graph_that_is_called_has_shapes() -> None:
@@ -167,6 +167,26 @@ def test_a_mistyped_name_is_named(launch: Callable[..., object]) -> None:
         InvalidInput, match=r"'xx': got a name that .* expected one of x.* Fix: pass 'x', which is missing"
     ):
         launch(split, xx=given, by=3.0)
+
+
+def test_a_graph_without_effect_is_refused() -> None:
+    @vy.kernel(shape="n")
+    def tally(x: vy.Array[vy.u32, "n"], counts: vy.InOut[vy.u32, 4]) -> None:
+        counts.atomic_add(x[vy.index()] % 4, 1)
+
+    with pytest.raises(vy.BuildError) as error, vy.graph("batch") as g:
+        tally(g.input("x", vy.u32, 8), g.resident("counts", vy.u32, 4))
+    assert "test_kernel_graphs.py" in error.value.where
+    assert str(error.value).endswith(
+        "nothing reads what the graph computes: it has no output, and writes to no resident range."
+        " Fix: make the result an output, as in g.output('y', kernel(x)), or store it, as in t.assign(kernel(x, t))"
+    )
+    with vy.graph("batch") as g:
+        counts = g.resident("counts", vy.u32, 4)
+        counts.assign(tally(g.input("x", vy.u32, 8), counts))
+    held = vy.zeros(4, vy.u32, backend="reference")
+    g.compile("reference").run(x=np.arange(8, dtype=np.uint32), counts=held)
+    assert held.tolist() == [2] * 4
 
 
 def test_a_loop_whose_iterations_do_the_same_is_refused() -> None:

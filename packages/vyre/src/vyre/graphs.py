@@ -9,11 +9,13 @@ from vyre.execution import backend_for
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.errors import InvalidInput
 from vyre_driver.graph.edges import carries_values
-from vyre_driver.graph.nodes import Graph, RepeatNode, walk
+from vyre_driver.graph.nodes import BufferKind, CallNode, DispatchNode, Graph, RepeatNode, walk
+from vyre_driver.graph.ranges import written_buffers
 from vyre_driver.graph.record import GraphRecorder
 from vyre_driver.schedule.compiled import CompiledGraph, compile_graph
 from vyre_driver.tune.graphs import GraphTuningReport, tune_graph
 from vyre_foundation.errors import BuildError
+from vyre_foundation.ir.stmt import Trap
 
 
 class GraphBuilder(GraphRecorder):
@@ -24,9 +26,13 @@ class GraphBuilder(GraphRecorder):
 
         Raises:
             InvalidGraph: With all findings, each with the line that recorded the node.
-            BuildError: A loop is open, or all iterations of one do the same.
+            BuildError: A loop is open, all iterations of one do the same, or nothing reads what the graph computes.
         """
         graph = super().build()
+        if graph.nodes and not _has_effect(graph):
+            message = "nothing reads what the graph computes: it has no output, and writes to no resident range"
+            fix = "make the result an output, as in g.output('y', kernel(x)), or store it, as in t.assign(kernel(x, t))"
+            raise BuildError(message, fix=fix, where=f"graph {graph.name!r} ({graph.origin})")
         for node in walk(graph.nodes):
             if isinstance(node, RepeatNode) and node.limit > 1 and not carries_values(graph, node.body):
                 message = "all iterations of the loop do the same: none reads what the one before it has written"
@@ -95,6 +101,18 @@ class GraphBuilder(GraphRecorder):
             fix = "pass each array by its name, as in tune(x=array)"
             raise InvalidInput("inputs", needed="a mapping of names to arrays", got=type(given).__name__, fix=fix)
         return tune_graph(self.build(), {**(inputs or {}), **arrays}, backend_for(backend))
+
+
+def _has_effect(graph: Graph) -> bool:
+    """Whether a launch returns something, changes memory of the caller, or may trap, as a graph that is called may."""
+    residents = {buffer.name for buffer in graph.buffers if buffer.kind is BufferKind.RESIDENT}
+    if graph.outputs or not residents.isdisjoint(written_buffers(graph)):
+        return True
+    return any(
+        isinstance(node, CallNode)
+        or (isinstance(node, DispatchNode) and any(isinstance(stmt, Trap) for stmt in node.program.statements))
+        for node in walk(graph.nodes)
+    )
 
 
 def graph(name: str) -> GraphBuilder:
