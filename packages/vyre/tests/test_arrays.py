@@ -1030,3 +1030,11 @@ def test_a_graph_refuses_two_arrays_over_one_memory_of_the_host(backend: vy.Vyre
 def test_numpy_finds_the_type_of_an_array(dtype: vy.DType) -> None:
     array = vy.zeros(3, dtype)
     assert np.result_type(array) == np.dtype(array) == dtype.numpy
+
+
+@pytest.mark.parametrize("name", ["get", "copy_to_host", "cpu"])
+def test_what_other_libraries_call_a_copy_on_the_host_is_named(name: str) -> None:
+    with pytest.raises(
+        AttributeError, match=rf"no attribute '{name}'\. Fix: use \.numpy\(\), which copies to the host$"
+    ):
+        getattr(vy.zeros(3, vy.f32), name)

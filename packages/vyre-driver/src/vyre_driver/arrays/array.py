@@ -54,11 +54,12 @@ _IN_PLACE = {
     "sort": "a[...] = vyre.sort(a)",
 }
 """Methods that change an array: called on `.numpy()` they would change a copy."""
+_TO_HOST = ("asnumpy", "copy_to_host", "cpu", "get", "to_numpy")
+"""What arrays of other libraries call `.numpy()`."""
 NAMED_HOLDERS = 5
 """How many arrays the error of a full device names."""
-
-
 _ANCHOR = np.zeros(1, np.uint8)
+"""Where the views begin that stand for places in memory of a device."""
 
 
 class DeviceArray(WithoutOperators, ResidentArray):
@@ -217,6 +218,8 @@ class DeviceArray(WithoutOperators, ResidentArray):
             if hasattr(np.ndarray, name) and not name.startswith("_"):
                 instead = f"vyre.{name}(a)" if name in _FUNCTIONS else _INSTEAD.get(name, "a function such as vyre.sum")
                 message += f". Fix: use {_IN_PLACE.get(name) or f'.numpy().{name}, or {instead}'}"
+            elif name in _TO_HOST:
+                message += ". Fix: use .numpy(), which copies to the host"
             raise AttributeError(message, name=name, obj=self)
         found, on_host = None, is_on_host(self.backend)
         if on_host == (name == "__array_interface__") and not (on_host and self.dtype.numpy.kind == "V"):
