@@ -865,11 +865,18 @@ def test_what_is_nested_too_deep_is_refused_and_can_be_printed(kind: str) -> Non
 
 def test_the_remedy_for_what_may_wrap_is_to_convert_before() -> None:
     with program("bytes") as p:
-        x, out = p.read("x", u8), p.write("out", u32, like=p.read("y", u32))
+        x, wide = p.read("x", u8), p.read("y", u32)
+        out = p.write("out", u32, like=wide)
         for value in (x[0] + 1, x[0] * x[1], x[0] << 1, -x[0]):
             with pytest.raises(
                 TypeMismatch, match=r"convert what it is computed from with \.cast\(u32\): in u8 it may wrap"
             ):
                 out[0] = value
+            with pytest.raises(
+                TypeMismatch, match=r"convert what the others are computed from with \.cast\(u32\): in their"
+            ):
+                select(wide[0] > 1, value, wide[0])
         with pytest.raises(TypeMismatch, match=r"convert it with \.cast\(u32\)$"):
             out[0] = x[0] >> 1
+        with pytest.raises(TypeMismatch, match=r"convert the others with \.cast\(u32\)$"):
+            select(wide[0] > 1, x[0] >> 1, wide[0])

@@ -413,10 +413,11 @@ def common_dtype(operands: Sequence[Operand]) -> DType:
     """
     dtypes: list[DType] = list(dict.fromkeys(x.dtype for x in operands if isinstance(x, Operators)))  # type: ignore[attr-defined]
     if len(dtypes) > 1:
-        got = ", ".join(map(str, dtypes))
-        raise TypeMismatch(
-            f"got values of {got}, expected one type", fix=f"convert the others with .cast({widest(dtypes)})"
-        )
+        got, wide = ", ".join(map(str, dtypes)), widest(dtypes)
+        fix = f"convert the others with .cast({wide})"
+        if any(_may_wrap(x.expr, wide) for x in operands if isinstance(x, Operators)):
+            fix = f"convert what the others are computed from with .cast({wide}): in their type it may wrap"
+        raise TypeMismatch(f"got values of {got}, expected one type", fix=fix)
     if dtypes:
         return dtypes[0]
     found = [_number(x) for x in operands]
@@ -447,10 +448,15 @@ def refuse_foreign(what: str, other: RecordingState, own: RecordingState) -> Bui
 
 def conversion_fix(value: Expr, dtype: DType, name: str) -> str:
     """What to convert to a type, which is called `name` there: a value, or before it wraps what it is computed from."""
-    may_wrap = isinstance(value, Apply) and value.op.id in _WRAP and value.dtype.is_integer
-    if may_wrap and (dtype.is_float or dtype.size > value.dtype.size):
+    if _may_wrap(value, dtype):
         return f"convert what it is computed from with .cast({name}): in {value.dtype} it may wrap"
     return f"convert it with .cast({name})"
+
+
+def _may_wrap(value: Expr, dtype: DType) -> bool:
+    """Whether integers are computed in a type that may not hold the result, and a type may that is wanted."""
+    is_computed = isinstance(value, Apply) and value.op.id in _WRAP and value.dtype.is_integer
+    return is_computed and (dtype.is_float or dtype.size > value.dtype.size)
 
 
 _WRAP = ("add", "sub", "mul", "neg", "shl")
