@@ -12,9 +12,12 @@ from hypothesis import given, strategies as st
 
 import vyre_algorithms as va
 from vyre_algorithms import short_sorts, sorts
+from vyre_algorithms.arguments import type_of
 from vyre_algorithms.launches import launch
+from vyre_algorithms.order import KeyType
 from vyre_driver.errors import InvalidInput
 from vyre_driver.tune.distribution import SAMPLE, Distribution, SortBackend, select_sort_backend, varying_bits
+from vyre_foundation import program
 from vyre_foundation.functions import abs as magnitude
 
 SIZES = [0, 1, 2, 1000, 8193, 50_000]
@@ -245,6 +248,47 @@ def test_signed_keys_whose_leading_bits_are_copies_of_the_sign(dtype, ends):
     same(va.sort(x, backend="cpu"), x[order])
     same(va.argsort(x, backend="cpu"), order)
     same(va.argsort(x, descending=True, backend="cpu"), np.argsort(-x, stable=True))
+
+
+def floats(number):
+    return np.random.default_rng(number).standard_normal(number)
+
+
+SPLIT = {
+    "both signs": floats(30_000),
+    "many magnitudes": np.exp(6 * floats(30_000)),
+    "pairs of equal keys": np.tile(floats(15_000), 2),
+    "close together": np.round(8 * floats(30_000)) + 1e-9 * floats(30_000)[::-1],
+    "one far away": np.append(floats(30_000), 1e300),
+    "NaNs and infinities": np.append(floats(30_000), [np.inf, -np.inf, np.nan, -np.nan, 0, -0.0] * 50),
+    "crowded where the sample does not look": np.where(np.arange(300_000) % 293 == 0, floats(300_000), 1 / 3),
+    "integers": (2**62 * np.tanh(floats(50_000) ** 9)).astype("i8"),
+    "half of them equal": np.where(floats(30_000) > 0, floats(30_000), 0.0),
+}
+
+
+@pytest.mark.parametrize("x", [pytest.param(x, id=name) for name, x in SPLIT.items()])
+def test_keys_that_a_sample_divides(x):
+    sample = Distribution.of(x.view("u8"))
+    assert select_sort_backend(sample, has_buckets=True) is SortBackend.SPLITTERS
+    rising, falling = np.argsort(total_order(x), stable=True), np.argsort(~total_order(x), stable=True)
+    same(va.sort(x, backend="cpu"), x[rising])
+    same(va.argsort(x, backend="cpu"), rising)
+    same(va.sort(x, descending=True, backend="cpu"), x[falling])
+    same(va.argsort(x, descending=True, backend="cpu"), falling)
+
+
+def test_keys_of_the_host(backend, each_type):
+    """They are those of a device."""
+    x = data(each_type, 70)
+    key_type = KeyType.of(type_of(x))
+    bits = x.view(key_type.bits.numpy)
+    for descending in (False, True):
+        each = key_type._replace(descending=descending)
+        with program("keys", 64) as p:
+            given = p.read("given", each.bits)
+            p.write("keys", each.bits, like=given)[p.global_id(0)] = each.key(given[p.global_id(0)])
+        same(launch(p.build(), {"given": bits}, 2, backend)["keys"], each.host_keys(bits))
 
 
 def test_spread_keys_on_every_backend(backend):

@@ -9,8 +9,10 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
-from vyre_algorithms.arguments import Array
-from vyre_foundation import DType, Value, constant, select
+import numpy as np
+
+from vyre_algorithms.arguments import Array, HostArray
+from vyre_foundation import DType, Value, constant
 from vyre_foundation.dtype import bool_, u8
 from vyre_foundation.functions import not_
 
@@ -38,7 +40,7 @@ class KeyOrder(Enum):
         if self is KeyOrder.SIGNED:
             bits = bits ^ sign if bias is None else bits + bias
         elif self is KeyOrder.FLOAT:
-            bits = bits ^ select(bits >= sign, constant(bits.dtype, bits.dtype.highest), sign)
+            bits = bits ^ (_signs(bits) | sign)
         return not_(bits) if descending else bits
 
     def bits(self, key: Value, *, descending: bool = False) -> Value:
@@ -48,8 +50,13 @@ class KeyOrder(Enum):
         if self is KeyOrder.SIGNED:
             return key ^ sign
         if self is KeyOrder.FLOAT:
-            return key ^ select(key >= sign, sign, constant(key.dtype, key.dtype.highest))
+            return key ^ (_signs(not_(key)) | sign)
         return key
+
+
+def _signs(bits: Value) -> Value:
+    """All bits set if the highest is. Compilers make branches of selections, and signs are hard to predict."""
+    return 0 - (bits >> (bits.dtype.bits - 1))
 
 
 class KeyType(NamedTuple):
@@ -71,6 +78,16 @@ class KeyType(NamedTuple):
     def element(self, key: Value) -> Value:
         """The bits of the element with a key."""
         return self.order.bits(key, descending=self.descending)
+
+    def host_keys(self, bits: HostArray) -> HostArray:
+        """The keys of elements of the host with these bits."""
+        unsigned = bits.dtype.type
+        sign = unsigned(1 << (self.bits.bits - 1))
+        if self.order is KeyOrder.SIGNED:
+            bits = bits ^ sign
+        elif self.order is KeyOrder.FLOAT:
+            bits = bits ^ np.where(bits >= sign, unsigned(self.bits.highest), sign)
+        return ~bits if self.descending else bits
 
 
 def bits_type(dtype: DType) -> DType:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
 from functools import lru_cache
 
 import numpy as np
@@ -25,9 +26,12 @@ from vyre_foundation import (
     select,
     u32,
 )
-from vyre_foundation.functions import min as least, popcount
+from vyre_foundation.dtype import u8
+from vyre_foundation.functions import min as least, popcount, sub_sat
 
 DIGITS = 1 << DIGIT
+LEADING = 1 << 16
+"""Numbers that the leading bits of a distance may be, for each of which a table has a bucket."""
 FETCHED = 4
 """The most elements that are prefetched for a digit, as a multiple of what a chunk has of each digit on average."""
 CHUNK, CHUNKS, LONG_CHUNK, MOST_CHUNKS = 1 << 12, 1 << 5, 1 << 15, 1 << 10
@@ -37,6 +41,19 @@ LANES, SUBGROUP, ITEMS = DIGITS, 32, 16
 """Where invocations run side by side: those that move a chunk together, those that rank elements together by votes, and
 elements of each of them. The first ones of a chunk belong to the first subgroup."""
 TILE = LANES * ITEMS
+
+
+class DigitOf(Enum):
+    """What elements are moved by."""
+
+    KEY = "key"
+    """A digit of the key, whose first bit ``shift`` says."""
+    ROW = "row"
+    """A digit of the number of the row, likewise."""
+    SPLITTERS = "splitters"
+    """The bucket that ``table`` says, by the leading bits of the key's distance from ``low``. The key itself moves."""
+
+    __hash__ = object.__hash__
 
 
 def record_passes(
@@ -61,16 +78,16 @@ def record_passes(
     grid = with_grid(-(-size // chunk))
     add = reduction_of("sum", u32, u32)
     rows = size // length
-    passes = [(shift, False) for shift in digits]
-    passes += [(shift, True) for shift in range(0, (rows - 1).bit_length(), DIGIT)]
-    for shift, of_row in passes:
+    passes = [(shift, DigitOf.KEY) for shift in digits]
+    passes += [(shift, DigitOf.ROW) for shift in range(0, (rows - 1).bit_length(), DIGIT)]
+    for shift, digit_of in passes:
         given: dict[str, object] = {"keys": keys, **pass_inputs(key_type, shift, length, sign)}
         if places is not None:
             given["places"] = places
         from_places = places is not None
-        counts = graph.dispatch(count(key_type, chunk, from_places, of_row), given, config=grid)["counts"]
+        counts = graph.dispatch(count(key_type, chunk, from_places, digit_of), given, config=grid)["counts"]
         (starts,) = record_scan(graph, add, [counts], len(counts), True, is_wide)
-        made = move(key_type, chunk, has_places, from_places, of_row)
+        made = move(key_type, chunk, has_places, from_places, digit_of)
         moved = graph.dispatch(made, {**given, "starts": starts}, config=grid)
         keys, places = moved["moved"], moved.get("moved_places")
     graph.output("found", keys if places is None else places)
@@ -99,12 +116,14 @@ def _bias(sign: int, bits: DType) -> HostArray:
 class _Pass:
     """What the two programs of a pass share: the chunk of a workgroup, and the digit of an element."""
 
-    def __init__(self, p: ProgramBuilder, key_type: KeyType, chunk: int, from_places: bool, of_row: bool) -> None:
+    def __init__(self, p: ProgramBuilder, key_type: KeyType, chunk: int, from_places: bool, digit_of: DigitOf) -> None:
         self.keys = p.read("keys", key_type.bits)
+        if digit_of is DigitOf.SPLITTERS:
+            self._table, self._low = p.read("table", u8), p.uniform("low", key_type.bits, 1)
         self._shift, self._length = p.uniform("shift", u32, 1), p.uniform("length", u32, 1)
         self._bias = p.uniform("bias", key_type.bits, 1)[0] if key_type.order is KeyOrder.SIGNED else None
         self._places = p.read("places", u32, like=self.keys) if from_places else None
-        self._p, self._key_type, self._of_row = p, key_type, of_row
+        self._p, self._key_type, self._digit_of = p, key_type, digit_of
         self.chunk = p.workgroup_id(0)
         self.chunks = p.num_workgroups(0)
         self.first = p.let(self.chunk * chunk)
@@ -115,14 +134,18 @@ class _Pass:
         return index if self._places is None else self._p.let(self._places[index])
 
     def bits(self, index: Value) -> Value:
-        """The bits of the key at an index."""
-        return self._p.let(self.keys[index])
+        """The bits of the element at an index, or of its key if that moves."""
+        bits = self._p.let(self.keys[index])
+        return self._p.let(self._key_type.key(bits)) if self._digit_of is DigitOf.SPLITTERS else bits
 
     def digit(self, bits: Value, index: Value) -> Value:
-        """The digit of the key at an index, or of the number of its row."""
+        """What the element at an index is moved by."""
         shift = self._shift[0]
-        if self._of_row:
+        if self._digit_of is DigitOf.ROW:
             return ((self.place(index) // self._length[0]) >> shift) & (DIGITS - 1)
+        if self._digit_of is DigitOf.SPLITTERS:
+            leading = sub_sat(bits, self._low[0]) >> shift.cast(bits.dtype)
+            return self._table[least(leading, LEADING - 1).cast(u32)].cast(u32)
         key = self._key_type.key(bits, bias=self._bias)
         return (key >> shift.cast(key.dtype)).cast(u32) & (DIGITS - 1)
 
@@ -131,10 +154,10 @@ class _Pass:
 
 
 @lru_cache(maxsize=256)
-def count_digits(key_type: KeyType, chunk: int, from_places: bool = False, of_row: bool = False) -> Program:
+def count_digits(key_type: KeyType, chunk: int, from_places: bool = False, digit_of: DigitOf = DigitOf.KEY) -> Program:
     """How often each digit is in each chunk, for all chunks of the first digit, then of the next."""
     with program("sort_count", 1) as p:
-        this = _Pass(p, key_type, chunk, from_places, of_row)
+        this = _Pass(p, key_type, chunk, from_places, digit_of)
         counts = p.write("counts", u32, LengthOf("keys", times=DIGITS, over=chunk, plus=DIGITS))
         own = p.private("own", u32, DIGITS)
         with p.range(this.first, this.last) as k:
@@ -151,7 +174,7 @@ def move_by_digit(
     chunk: int,
     has_places: bool = False,
     from_places: bool = False,
-    of_row: bool = False,
+    digit_of: DigitOf = DigitOf.KEY,
     values_type: DType | None = None,
 ) -> Program:
     """Each key to the place that the scanned counts give it, those of a chunk one after another; or its value alone.
@@ -160,7 +183,7 @@ def move_by_digit(
     for it element by element. Digits of which there are many more than of others need no such help.
     """
     with program("sort_move" if values_type is None else "sort_move_values", 1) as p:
-        this = _Pass(p, key_type, chunk, from_places, of_row)
+        this = _Pass(p, key_type, chunk, from_places, digit_of)
         values = None if values_type is None else p.read("values", values_type, like=this.keys)
         starts = p.read("starts", u32)
         moved = p.write("moved", values_type or key_type.bits, LengthOf("keys"))
@@ -196,10 +219,10 @@ def write_zeros(p: ProgramBuilder, buffers: Sequence[Buffer], first: Value, numb
 
 
 @lru_cache(maxsize=256)
-def _count_workgroup(key_type: KeyType, chunk: int, from_places: bool, of_row: bool) -> Program:
+def _count_workgroup(key_type: KeyType, chunk: int, from_places: bool, digit_of: DigitOf) -> Program:
     """What `count_digits` gives, of chunks whose elements `LANES` invocations count together: one for each digit."""
     with program("sort_count_workgroup", LANES) as p:
-        this = _Pass(p, key_type, chunk, from_places, of_row)
+        this = _Pass(p, key_type, chunk, from_places, digit_of)
         counts = p.write("counts", u32, LengthOf("keys", times=DIGITS, over=chunk, plus=DIGITS))
         own, lane = p.workgroup("own", u32, DIGITS), p.local_id(0)
         with p.range(this.first + lane, this.last, LANES) as k:
@@ -210,7 +233,7 @@ def _count_workgroup(key_type: KeyType, chunk: int, from_places: bool, of_row: b
 
 
 @lru_cache(maxsize=256)
-def _move_workgroup(key_type: KeyType, chunk: int, has_places: bool, from_places: bool, of_row: bool) -> Program:
+def _move_workgroup(key_type: KeyType, chunk: int, has_places: bool, from_places: bool, digit_of: DigitOf) -> Program:
     """What `move_by_digit` does, of chunks whose elements `LANES` invocations move together.
 
     A subgroup has consecutive elements and ranks `SUBGROUP` of them at a time: each learns by votes which others have
@@ -218,7 +241,7 @@ def _move_workgroup(key_type: KeyType, chunk: int, has_places: bool, from_places
     Then the counts of the subgroups are summed, digit by digit, from where the chunk's elements begin.
     """
     with program("sort_move_workgroup", LANES, subgroup_size=SUBGROUP) as p:
-        this = _Pass(p, key_type, chunk, from_places, of_row)
+        this = _Pass(p, key_type, chunk, from_places, digit_of)
         starts = p.read("starts", u32)
         moved = p.write("moved", key_type.bits, LengthOf("keys"))
         moved_places = p.write("moved_places", u32, LengthOf("keys")) if has_places else None

@@ -17,7 +17,7 @@ from vyre_algorithms.arguments import (
     target,
     type_of,
 )
-from vyre_algorithms.buckets import sort_by_buckets
+from vyre_algorithms.buckets import sort_by_buckets, sort_by_splitters
 from vyre_algorithms.launches import beside, has_lanes, launch, mapped, run_graph, zeros_beside
 from vyre_algorithms.merges import Comparison, comparison, record_merges
 from vyre_algorithms.move import take, take_few
@@ -220,6 +220,10 @@ def sort_bits(
     sort_backend = select_sort_backend(distribution, has_buckets=length == array.size and not is_wide)
     if sort_backend is SortBackend.BUCKETS:
         found = sort_by_buckets(keys, key_type, has_places, distribution.varying, backend, sign)
+        if found is not None:
+            return found
+    elif sort_backend is SortBackend.SPLITTERS:
+        found = sort_by_splitters(keys, key_type, has_places, backend)
         if found is not None:
             return found
     # Large arrays run without a compiled graph, which would keep three times their memory for each size.

@@ -42,6 +42,8 @@ BUCKETS = [
     (RNG.integers(0, 2**64, 100_000, np.uint64) >> 32 << 32, SortBackend.BUCKETS),
     (RNG.integers(0, 2**32, 100_000, np.uint32) | 0xF << 28, SortBackend.BUCKETS),
     (RNG.integers(0, 2**20, 100_000, np.uint32) | 0xF << 28, SortBackend.BUCKETS),
+    (RNG.standard_normal(100_000).view(np.uint64),           SortBackend.SPLITTERS),
+    (np.arange(100_000.0).view(np.uint64),                   SortBackend.NARROW_RADIX),
     # Half of the keys have one leading digit: 64 KiB are few, 200 KiB are not.
     (np.where(RNG.random(32_000) < 0.5, RNG.integers(0, 2**32, 32_000, np.uint32), 77), SortBackend.BUCKETS),
     (np.where(RNG.random(100_000) < 0.5, RNG.integers(0, 2**32, 100_000, np.uint32), 77), SortBackend.RADIX),

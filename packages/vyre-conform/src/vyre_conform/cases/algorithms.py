@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 import vyre_algorithms as va
-from vyre_algorithms.buckets import sort_by_buckets
+from vyre_algorithms.buckets import sort_by_buckets, sort_by_splitters
 from vyre_algorithms.choose import choose_by_chunks
 from vyre_algorithms.count import count_in_buckets
 from vyre_algorithms.order import KeyOrder, KeyType
@@ -140,6 +140,7 @@ CALLS: dict[str, Call] = {
     "sort_short_rows":  lambda b: va.sort(_table(5, 60), descending=True, backend=b),
     "argsort_rows":     lambda b: va.argsort(_table(40, 15), backend=b),
     "sort_buckets":     lambda b: sort_by_buckets(words(), KeyType(u32, KeyOrder.UNSIGNED), True, 2**32 - 1, b),
+    "sort_splitters":   lambda b: sort_by_splitters(words(), KeyType(u32, KeyOrder.UNSIGNED), True, b),
     "argsort":          lambda b: va.argsort(words(FEW) & 15, backend=b),
     "sort_before":      lambda b: va.sort(floats(100), before=is_greater, backend=b),
     "compact":          lambda b: va.compact(words(FEW), words(FEW) % 3 == 0, backend=b),

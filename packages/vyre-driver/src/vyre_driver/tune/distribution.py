@@ -15,6 +15,8 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    Keys = npt.NDArray[np.unsignedinteger[Any]]
+
 SAMPLE = 1024
 """Keys that are looked at, evenly spread."""
 SERIAL = 1 << 13
@@ -26,6 +28,8 @@ CROWDED, CROWDED_SHARE = 1 << 19, 1 / 20
 share of all keys, since one worker sorts it."""
 FEW_BYTES = 1 << 16
 """The fullest bucket that may have a greater share."""
+SPLIT_DIGITS = 7
+"""Digits in which keys differ, at least, where passes for each take longer than buckets that a sample divides."""
 
 
 class SortBackend(Enum):
@@ -39,6 +43,8 @@ class SortBackend(Enum):
     """A pass over all keys for each digit in which the keys differ."""
     BUCKETS = "buckets"
     """A pass over all keys for the leading digit in which they differ; then each bucket is sorted where it is."""
+    SPLITTERS = "splitters"
+    """The same, but a sample of the keys says where buckets begin, so that these have about equal sizes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +61,9 @@ class Distribution:
     fullest: float
 
     @classmethod
-    def of(cls, keys: npt.NDArray[np.unsignedinteger[Any]], varying: int | None = None) -> Distribution:
+    def of(cls, keys: Keys, varying: int | None = None) -> Distribution:
         """Return the distribution of keys, from `SAMPLE` of them. `varying` has the bits in which all keys differ."""
-        sample = keys[:: -(-keys.size // SAMPLE) or 1]
+        sample = sampled(keys)
         if varying is None:
             varying = varying_bits(sample)
         shift = max(0, varying.bit_length() - DIGIT)
@@ -88,12 +94,19 @@ def select_sort_backend(distribution: Distribution, *, has_buckets: bool = False
         return SortBackend.SERIAL
     if has_buckets and distribution.digits > 1 and distribution.is_spread:
         return SortBackend.BUCKETS
+    if has_buckets and distribution.digits >= SPLIT_DIGITS:
+        return SortBackend.SPLITTERS
     if distribution.digits * DIGIT < distribution.bits:
         return SortBackend.NARROW_RADIX
     return SortBackend.RADIX
 
 
-def varying_bits(keys: npt.NDArray[np.unsignedinteger[Any]]) -> int:
+def sampled(keys: Keys) -> Keys:
+    """Return `SAMPLE` of the keys at most, evenly spread."""
+    return keys[:: -(-keys.size // SAMPLE) or 1]
+
+
+def varying_bits(keys: Keys) -> int:
     """Return the bits in which keys differ; 0 for no keys."""
     if not keys.size:
         return 0
