@@ -15,6 +15,7 @@ from vyre_algorithms import short_sorts, sorts
 from vyre_algorithms.arguments import type_of
 from vyre_algorithms.launches import launch
 from vyre_algorithms.order import KeyType
+from vyre_algorithms.radix import CHUNK, is_in_order
 from vyre_driver.errors import InvalidInput
 from vyre_driver.tune.distribution import SAMPLE, Distribution, SortBackend, select_sort_backend, varying_bits
 from vyre_foundation import program
@@ -276,6 +277,29 @@ def test_keys_that_a_sample_divides(x):
     same(va.argsort(x, backend="cpu"), rising)
     same(va.sort(x, descending=True, backend="cpu"), x[falling])
     same(va.argsort(x, descending=True, backend="cpu"), falling)
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i4", "f4", "f8"])
+def test_keys_in_order(dtype):
+    """Or all but one, which is where the host does not look: at the end of a chunk, or of the array."""
+    x = np.sort(data("u2", 20_000) % 200 - (0 if dtype[0] == "u" else 100)).astype(dtype)
+    assert is_in_order(x.view(bits := f"u{x.itemsize}"), KeyType.of(type_of(x)), "cpu")
+    for place in (None, CHUNK - 1, CHUNK, x.size - 1):
+        if place is not None:
+            x[place] = x[place - 1] - 1
+            assert not is_in_order(x.view(bits), KeyType.of(type_of(x)), "cpu")
+        order = np.argsort(x, stable=True)
+        found = va.sort(x, backend="cpu")
+        assert not np.may_share_memory(found, x)
+        same(found, x[order])
+        same(va.argsort(x, backend="cpu"), order)
+        same(va.argsort(x[order][::-1], descending=True, backend="cpu"), np.arange(x.size))
+
+
+def test_zeros_of_either_sign_are_not_in_order():
+    x = np.zeros(20_000)
+    x[10_001:] = -0.0
+    same(va.argsort(x, backend="cpu"), np.roll(np.arange(20_000), 9_999))
 
 
 def test_keys_of_the_host(backend, each_type):

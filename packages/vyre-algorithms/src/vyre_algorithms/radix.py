@@ -8,8 +8,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from vyre_algorithms.arguments import HostArray
-from vyre_algorithms.launches import Range, Recorder, with_grid, words
+from vyre_algorithms.arguments import Backend, HostArray
+from vyre_algorithms.launches import Range, Recorder, launch, with_grid, words
 from vyre_algorithms.monoids import reduction_of
 from vyre_algorithms.order import KeyOrder, KeyType
 from vyre_algorithms.scans import record_scan
@@ -43,6 +43,10 @@ elements of each of them. The first ones of a chunk belong to the first subgroup
 TILE = LANES * ITEMS
 
 
+FEW = 64
+"""Keys at most that the host looks at, to see that keys are not in order."""
+
+
 class DigitOf(Enum):
     """What elements are moved by."""
 
@@ -54,6 +58,29 @@ class DigitOf(Enum):
     """The bucket that ``table`` says, by the leading bits of the key's distance from ``low``. The key itself moves."""
 
     __hash__ = object.__hash__
+
+
+def is_in_order(keys: HostArray, key_type: KeyType, backend: Backend) -> bool:
+    """Whether keys ascend. Of most that do not, a few show it."""
+    few = key_type.host_keys(keys[:: -(-keys.size // FEW)])
+    if (few[:-1] > few[1:]).any():
+        return False
+    given = {"keys": keys, "descends": np.zeros(1, np.uint32)}
+    return not launch(_descents(key_type), given, -(-keys.size // CHUNK), backend)["descends"].item()
+
+
+@lru_cache(maxsize=64)
+def _descents(key_type: KeyType) -> Program:
+    """Whether a key is greater than the next one."""
+    with program("sort_descents", 1) as p:
+        keys, descends = p.read("keys", key_type.bits), p.read_write("descends", u32)
+        first = p.let(p.workgroup_id(0) * CHUNK)
+        here = p.var(0, u32)
+        with p.range(first, least(first + CHUNK, keys.length - 1)) as k:
+            here.set(here | (key_type.key(keys[k]) > key_type.key(keys[k + 1])).cast(u32))
+        with p.if_(here != 0):
+            descends.atomic_or(0, 1)
+    return p.build()
 
 
 def record_passes(

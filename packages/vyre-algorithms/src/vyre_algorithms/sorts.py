@@ -18,11 +18,11 @@ from vyre_algorithms.arguments import (
     type_of,
 )
 from vyre_algorithms.buckets import sort_by_buckets, sort_by_splitters
-from vyre_algorithms.launches import beside, has_lanes, launch, mapped, run_graph, zeros_beside
+from vyre_algorithms.launches import beside, counted_up, has_lanes, launch, mapped, run_graph, zeros_beside
 from vyre_algorithms.merges import Comparison, comparison, record_merges
 from vyre_algorithms.move import take, take_few
 from vyre_algorithms.order import KeyOrder, KeyType, bits_of, of_bits
-from vyre_algorithms.radix import record_passes
+from vyre_algorithms.radix import is_in_order, record_passes
 from vyre_algorithms.short_sorts import serial_sort, sort_short_rows
 from vyre_algorithms.traced import TracedFunction
 from vyre_driver.errors import InvalidInput
@@ -216,6 +216,8 @@ def sort_bits(
         digits = _digits((1 << (width if most is None else most.bit_length())) - 1, width)
         parameters = (key_type, has_places, array.size, length, digits, width - 1, is_wide)
         return run_graph(record_passes, parameters, {"keys": keys}, backend)["found"]
+    if length == array.size and not is_wide and is_in_order(keys, key_type, backend):
+        return counted_up(array.size) if has_places else keys.copy()
     distribution, sign = _distribution(array, keys, key_type.order)
     sort_backend = select_sort_backend(distribution, has_buckets=length == array.size and not is_wide)
     if sort_backend is SortBackend.BUCKETS:

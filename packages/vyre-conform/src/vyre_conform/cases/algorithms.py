@@ -22,6 +22,7 @@ from vyre_algorithms.buckets import sort_by_buckets, sort_by_splitters
 from vyre_algorithms.choose import choose_by_chunks
 from vyre_algorithms.count import count_in_buckets
 from vyre_algorithms.order import KeyOrder, KeyType
+from vyre_algorithms.radix import is_in_order
 from vyre_algorithms.repeats import places_by_scan, repeat_by_chunks
 from vyre_conform.address import address
 from vyre_conform.case import Exactly, Expected, Launch, Size, Spec, fixed
@@ -141,6 +142,7 @@ CALLS: dict[str, Call] = {
     "argsort_rows":     lambda b: va.argsort(_table(40, 15), backend=b),
     "sort_buckets":     lambda b: sort_by_buckets(words(), KeyType(u32, KeyOrder.UNSIGNED), True, 2**32 - 1, b),
     "sort_splitters":   lambda b: sort_by_splitters(words(), KeyType(u32, KeyOrder.UNSIGNED), True, b),
+    "sort_in_order":    lambda b: is_in_order(np.arange(FEW, dtype="u4"), KeyType(u32, KeyOrder.UNSIGNED), b),
     "argsort":          lambda b: va.argsort(words(FEW) & 15, backend=b),
     "sort_before":      lambda b: va.sort(floats(100), before=is_greater, backend=b),
     "compact":          lambda b: va.compact(words(FEW), words(FEW) % 3 == 0, backend=b),
