@@ -12,7 +12,7 @@ stay in the order of the program, where there is a register for each vector.
 
 from __future__ import annotations
 
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Set as AbstractSet
 
 from vyre_driver_cpu.bounds import UpperBounds
 from vyre_driver_cpu.lanes import VectorLanes, can_address
@@ -48,15 +48,17 @@ class RegisterArrays:
 
     def lanes(self, loop: For) -> VectorLanes | None:
         """The lanes of a loop that accesses such an array; None for another loop."""
-        if not self._arrays or self._arrays.isdisjoint(_accesses(loop.body)):
+        if not self._arrays:
             return None
-        return self._lanes(loop)
+        accesses = _accesses(loop.body)
+        return None if self._arrays.isdisjoint(accesses) else self._lanes(loop, accesses)
 
     def _visit(self, body: Body) -> None:
         """Leave out the arrays with an access that is not at a constant."""
         for stmt in body:
             if isinstance(stmt, For) and stmt.is_parallel and not runs_once(stmt):
-                lanes, accesses = self._lanes(stmt), _accesses(stmt.body)
+                accesses = _accesses(stmt.body)
+                lanes = self._lanes(stmt, accesses)
                 self._sets.append(accesses.keys() & self._own)
                 for buffer, indices in accesses.items():
                     if lanes is None or not all(self._is_whole(index, lanes) for index in indices):
@@ -90,13 +92,13 @@ class RegisterArrays:
             return value is not None and self._is_constant(value, counter)
         return isinstance(index, (Apply, Cast)) and all(self._is_constant(a, counter) for a in index.args)
 
-    def _lanes(self, loop: For) -> VectorLanes | None:
+    def _lanes(self, loop: For, accesses: Iterable[Buffer]) -> VectorLanes | None:
         trips = loop.trip_count
         if loop.start.dtype is not u32 or not isinstance(loop.start, Literal) or not trips or loop.step != 1:
             return None
         if not _is_simple(loop):
             return None
-        elements = [buffer.dtype.bits for buffer in _accesses(loop.body)]
+        elements = [buffer.dtype.bits for buffer in accesses]
         width = self._bits // max([32, *elements])
         if trips < width:
             width = trips

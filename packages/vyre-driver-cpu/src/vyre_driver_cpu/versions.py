@@ -22,7 +22,7 @@ from vyre_foundation.ir.expr import Expr
 from vyre_foundation.ir.fresh import Fresh
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.rename import renamed
-from vyre_foundation.ir.stmt import Body, For, If, Region
+from vyre_foundation.ir.stmt import Body, For, If, Region, Stmt
 from vyre_foundation.ir.walk import expressions, postorder, statements
 from vyre_foundation.validate.declared import declared_locals
 
@@ -32,17 +32,28 @@ _MOST = 400
 
 def follow_versions(program: Program, stream_bits: int) -> Program:
     """``if c { a } else { rare a }; b``  →  ``if c { a; b } else { rare a; b }``, if registers hold memory of both."""
-    registers, fresh = RegisterArrays(program, stream_bits), Fresh.of(program)
-    body = _followed(program.body, registers, fresh)
+    if not any(map(_is_in_versions, program.body)):
+        return program
+    body = _followed(program.body, RegisterArrays(program, stream_bits), Fresh.of(program))
     return program if body is program.body else replace(program, body=body)
+
+
+def _is_in_versions(stmt: Stmt) -> bool:
+    match stmt:
+        case If(_, _, (Region(label),)):
+            return label == RARE
+        case _:
+            return False
 
 
 def _followed(body: Body, registers: RegisterArrays, fresh: Fresh) -> Body:
     for position, stmt in enumerate(body):
         rest = body[position + 1 :]
         match stmt:
-            case If(condition, then, (Region(label, slow),)) if (
-                label == RARE and _is_short(rest) and all(_is_in_registers(part, registers) for part in (then, rest))
+            case If(condition, then, (Region(_, slow),)) if (
+                _is_in_versions(stmt)
+                and _is_short(rest)
+                and all(_is_in_registers(part, registers) for part in (then, rest))
             ):
                 names = {name: fresh(name) for name in declared_locals(rest)}
                 rare = Region(RARE, (*slow, *renamed(rest, names, {})))
