@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 
 from vyre_foundation.dtype import FLOATS, INTEGERS, NUMBERS, DType, bf16, f16, f32, f64, i8, i32, i64, u8, u16, u32, u64
 from vyre_foundation.ops.definition import Laws, Op, Result, Tier, at
-from vyre_foundation.ops.scalar import clamp, round_rational
+from vyre_foundation.ops.scalar import clamp, round_ratio
 
 INF, NAN = math.inf, math.nan
 
@@ -61,9 +60,10 @@ def fused_multiply_add(dtype: DType, x: float, y: float, z: float) -> float:
         return x * y + z
     if not math.isfinite(z):
         return z  # x * y is finite, even where it overflows as a double
-    exact = Fraction(x) * Fraction(y) + Fraction(z)
-    if exact:
-        return round_rational(dtype, exact)
+    (a, a_divisor), (b, b_divisor), (c, c_divisor) = (value.as_integer_ratio() for value in (x, y, z))
+    divisor = a_divisor * b_divisor
+    if dividend := a * b * c_divisor + c * divisor:
+        return round_ratio(dtype, dividend, divisor * c_divisor)
     # An exact zero takes its sign from the doubles: the product's sign is right even where it underflows.
     return math.copysign(0.0, x) * math.copysign(1.0, y) + z if z == 0 else 0.0
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import struct
 from ctypes import c_float
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from vyre_foundation.dtype import DType, Kind, f32, f64
@@ -35,9 +34,14 @@ def clamp(dtype: DType, value: int) -> int:
 
 def round_rational(dtype: DType, value: Fraction) -> float:
     """`value` rounded to the float type `dtype`: to nearest, ties to even, gradual underflow, overflow to infinity."""
+    return round_ratio(dtype, value.numerator, value.denominator)
+
+
+def round_ratio(dtype: DType, dividend: int, divisor: int = 1) -> float:
+    """The same for a quotient by a positive divisor; they may have common factors, which take long to find."""
     assert dtype.format is not None
     precision, emin, emax = dtype.format
-    numerator, denominator = abs(value.numerator), value.denominator
+    numerator, denominator = abs(dividend), divisor
     if not numerator:
         return 0.0
     # 2**exponent <= |value| < 2**(exponent+1)
@@ -51,7 +55,7 @@ def round_rational(dtype: DType, value: Fraction) -> float:
         significand += 1
     # An exact value may be too large to become a double.
     rounded = math.inf if significand.bit_length() + ulp > emax + 1 else math.ldexp(significand, ulp)
-    return rounded if value > 0 else -rounded
+    return rounded if dividend > 0 else -rounded
 
 
 def round_float(dtype: DType, value: float) -> float:
@@ -119,7 +123,7 @@ def cast(source: DType, target: DType, value: Scalar) -> Scalar:
     if target.kind is Kind.FLOAT:
         if source.kind is Kind.FLOAT:
             return round_float(target, float(value))
-        return round_rational(target, Fraction(int(value)))
+        return round_ratio(target, int(value))
     if source.kind is Kind.FLOAT:
         number = float(value)
         if math.isnan(number):
