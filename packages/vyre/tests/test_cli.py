@@ -125,6 +125,7 @@ def test_doctor_runs_every_available_backend(examined: Result) -> None:
     assert sum(took for *_, took in times) <= document["took_s"]
 
 
+@pytest.mark.usefixtures("known")
 def test_devices_tells_the_profile() -> None:
     document = answer("devices")
     assert document["devices"]["cpu"]["profile"]["device"]  # type: ignore[index]
