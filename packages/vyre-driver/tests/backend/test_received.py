@@ -123,15 +123,13 @@ WRONG: list[tuple[object, str]] = [
 
 
 @pytest.mark.parametrize("kind", [Plain, OwnWays])
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(("found", "reason"), WRONG, ids=[reason for _, reason in WRONG])
-def test_wrong_outputs_are_refused_in_every_way(kind: type[Plain], way: str, found: object, reason: str) -> None:
-    if way.endswith("arrays"):
-        return  # refuses ranges of bytes; see below
-    with pytest.raises(InvalidOutput) as caught:
-        WAYS[way](kind(found))
-    assert str(caught.value).startswith(f"backend 'plain' returned {reason}")
-    assert caught.value.fix.startswith("report it to the backend's authors")
+@pytest.mark.parametrize("way", [way for way in WAYS if not way.endswith("arrays")])  # these refuse bytes; see below
+def test_wrong_outputs_are_refused_in_every_way(kind: type[Plain], way: str) -> None:
+    for found, reason in WRONG:
+        with pytest.raises(InvalidOutput) as caught:
+            WAYS[way](kind(found))
+        assert str(caught.value).startswith(f"backend 'plain' returned {reason}")
+        assert caught.value.fix.startswith("report it to the backend's authors")
 
 
 @pytest.mark.parametrize("kind", [Plain, OwnWays])
