@@ -182,9 +182,17 @@ def test_a_guess_that_is_more_than_one_bin_off(monkeypatch):
     assert not np.array_equal(va.histogram(x, slanted, backend="cpu")[0], np.histogram(x.astype("f8"), slanted)[0])
 
 
-@pytest.mark.parametrize("largest", [True, False])
-@pytest.mark.parametrize("k", [1, 2, search.LEADING])
-@pytest.mark.parametrize("dtype", [*TYPES, "?"])
+FIRST = [(k, largest) for k in (1, 2, search.LEADING) for largest in (True, False)]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "k", "largest"),
+    [
+        pytest.param(dtype, *first, marks=() if turn % 3 == place % 3 else pytest.mark.slow)
+        for turn, dtype in enumerate([*TYPES, "?"])
+        for place, first in enumerate(FIRST)
+    ],
+)
 def test_a_few_elements_of_rows_are_those_of_sorted_rows(dtype, k, largest, monkeypatch):
     """They are those of the sorted rows, equal ones in their order; rows in order and in reverse move the most."""
     x = data(dtype, 5 * k * search.PER_LEADING).reshape(5, -1)
