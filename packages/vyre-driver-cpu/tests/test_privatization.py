@@ -56,9 +56,7 @@ def test_each_op_on_each_type(op: str, t: str, agree) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 63, 64, SIZE])
-@pytest.mark.parametrize(
-    "length", [0, 1, 100, MOST_BYTES // 16, MOST_BYTES // 16 + 1, MOST_BYTES // 4, MOST_BYTES // 4 + 1]
-)
+@pytest.mark.parametrize("length", [0, 1, 100, MOST // COPIES, MOST // COPIES + 1, MOST, MOST + 1])
 def test_lengths_that_the_call_decides_by(length: int, size: int, agree) -> None:
     """Buffers with fewer elements than the call has invocations, with more, and with too many."""
     program = _program("atomic add(a[x[i] & 4095], 1); atomic max(b[x[i] % 3], i);", count="")

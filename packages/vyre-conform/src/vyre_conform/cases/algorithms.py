@@ -124,6 +124,7 @@ CALLS: dict[str, Call] = {
     "dot":              lambda b: va.dot(floats(), floats()[::-1], backend=b),
     "exact_sum":        lambda b: va.exact_sum(floats(), backend=b),
     "exact_sum_f64":    lambda b: va.exact_sum(np.ldexp(floats(dtype="f8"), words() % 900), backend=b),
+    "exact_sum_rows":   lambda b: va.exact_sum(np.ldexp(_table(5, 60), words(300).reshape(5, 60) % 90), 1, backend=b),
     "exact_dot":        lambda b: va.exact_dot(floats(), floats()[::-1], backend=b),
     "segmented_reduce": lambda b: va.segmented_reduce(floats(), SEGMENTS, backend=b),
     "segmented_rows":   lambda b: va.segmented_reduce(_table(9, 40), np.array([0, 1, 9, 40]), backend=b),
