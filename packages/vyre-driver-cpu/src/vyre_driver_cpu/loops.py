@@ -33,7 +33,7 @@ _LITTLE = 30
 _BESIDE_LOOKUP = 10
 """Operations of an invocation for each element that it looks up."""
 COPIES = 4
-"""Copies of a buffer that atomics change in turns; such a loop is unrolled as often."""
+"""Copies of a private buffer, which iterations use in turns: as many as `SCALAR` writes one behind the other."""
 _REDUCTIONS = frozenset("add mul and or xor min max".split())
 
 

@@ -85,19 +85,18 @@ class PrivateBuffer:
         count = buffer.count if isinstance(buffer.count, int) else most
         elements = COPIES * count if COPIES * count <= most else count
         self._own = out.reserve(TYPES[buffer.dtype], elements, LINE)
-        self._most, self._invocations = most, invocations
-        self.is_own, has_copies = self._is_worth(length), self._is_worth(out.value(f"mul i64 {length}, {COPIES}"))
+        self.is_own = self._is_at_most(length, most, invocations)
+        has_copies = self._is_at_most(out.value(f"mul i64 {length}, {COPIES}"), most, invocations)
         self.address = out.value(f"select i1 {self.is_own}, ptr {self._own}, ptr {shared}")
         self.stride = out.value(f"select i1 {has_copies}, i64 {length}, i64 0")
 
-    def _is_worth(self, elements: str) -> str:
-        """Whether the call may have so many elements of its own."""
-        limits = (str(self._most), self._invocations)
-        is_small, is_less = (self._out.value(f"icmp ule i64 {elements}, {limit}") for limit in limits)
+    def _is_at_most(self, number: str, most: int, invocations: str) -> str:
+        """Whether a number of elements is within both limits of a private buffer."""
+        is_small, is_less = (self._out.value(f"icmp ule i64 {number}, {limit}") for limit in (most, invocations))
         return self._out.value(f"and i1 {is_small}, {is_less}")
 
     def begin(self) -> None:
-        """Make the own elements neutral, those of all copies."""
+        """Set all elements of all copies to the neutral element."""
         out = self._out
         others = out.value(f"mul i64 {self.stride}, {COPIES - 1}")
         counter = self._open(out.value(f"add i64 {self._length}, {others}"))
@@ -105,7 +104,7 @@ class PrivateBuffer:
         self._close()
 
     def end(self) -> None:
-        """Combine the copies, and then the own elements with those of the buffer, but for neutral ones."""
+        """Combine the copies into the first, and then its elements that are not neutral with those of the buffer."""
         out, t = self._out, TYPES[self._dtype]
         counter = self._open(self.stride)
         place = self._place(self._own, counter)
@@ -130,7 +129,7 @@ class PrivateBuffer:
         return neutral(COMBINED[self._op], self._dtype)
 
     def _open(self, number: str) -> str:
-        """A loop over so many elements, over none if the call has none of its own: its counter."""
+        """Begin a loop of `number` iterations if the buffer is private, and of none otherwise: its counter."""
         own = self._out.value(f"select i1 {self.is_own}, i64 {number}, i64 0")
         self._loop = Counting(self._out, "i64", "u", "0", 1)
         counter = self._loop.open()

@@ -446,6 +446,10 @@ def refuse_foreign(what: str, other: RecordingState, own: RecordingState) -> Bui
     return BuildError(f"got {what} of another program, {other.name!r}, in program {own.name!r}", fix=fix)
 
 
+_WRAP = ("add", "sub", "mul", "neg", "shl")
+"""Operations of integers whose results may not fit their type."""
+
+
 def conversion_fix(value: Expr, dtype: DType, name: str) -> str:
     """What to convert to a type, which is called `name` there: a value, or before it wraps what it is computed from."""
     if _may_wrap(value, dtype):
@@ -457,10 +461,6 @@ def _may_wrap(value: Expr, dtype: DType) -> bool:
     """Whether integers are computed in a type that may not hold the result, and a type may that is wanted."""
     is_computed = isinstance(value, Apply) and value.op.id in _WRAP and value.dtype.is_integer
     return is_computed and (dtype.is_float or dtype.size > value.dtype.size)
-
-
-_WRAP = ("add", "sub", "mul", "neg", "shl")
-"""Operations of integers whose results may not fit their type."""
 
 
 def operand(x: Operand, dtype: DType | None, builder: RecordingState | None = None) -> Expr:
