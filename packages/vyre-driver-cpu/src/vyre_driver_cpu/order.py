@@ -45,6 +45,11 @@ class Work:
             self._has_ended = self.pool.has_ended(self.jobs)
         return self._has_ended
 
+    def end_if_never_submitted(self) -> None:
+        """After an interrupt of `Order.submit`: nobody need wait for what the threads do not have."""
+        assert self.jobs is not None
+        self._has_ended = not self.jobs.are_submitted
+
     def give_up(self) -> None:
         """End as soon as possible; what the work would have written is not read."""
         if self.pool is not None and self.jobs is not None and not self.has_ended():
@@ -85,11 +90,15 @@ class Order(Ledger):
     ) -> Work:
         """Give jobs to the threads. `cancel` asks them to end."""
         work = Work(pool, jobs, uses, cancel)
-        self.entries.append(work)  # before it is submitted: an interrupt may come in between
-        register(self)
-        for memory in memories:
-            memory.last = work
-        pool.submit(jobs)
+        try:
+            self.entries.append(work)  # before it is submitted: an interrupt may come in between
+            register(self)
+            for memory in memories:
+                memory.last = work
+            pool.submit(jobs)
+        except BaseException:
+            work.end_if_never_submitted()
+            raise
         return work
 
     def sweep(self) -> bool:

@@ -88,6 +88,11 @@ class PoolJobs:
         return cls(_One(job))
 
     @property
+    def are_submitted(self) -> bool:
+        """Whether `Pool.submit` has taken them."""
+        return bool(self.array[0].shares)
+
+    @property
     def times(self) -> tuple[int, int]:
         """When the first began and the last ended, which they have."""
         return self.array[0].began, self.array[-1].ended
