@@ -25,7 +25,7 @@ ALLOWED = {
     "vyre-driver/src/vyre_driver/engine/session.py": 2,  # renewed with the session
     "vyre-driver/src/vyre_driver/pipeline/store.py": 1,
     "vyre-driver/src/vyre_driver/tune/speculate.py": 1,  # asked without waiting
-    "vyre-foundation/src/vyre_foundation/forks.py": 1,
+    "vyre-foundation/src/vyre_foundation/locks.py": 1,
 }
 KINDS = {"Lock", "RLock"}
 
@@ -63,8 +63,16 @@ def test_locks_are_free_in_forked_processes(root: Path) -> None:
     found = {path.relative_to(packages).as_posix(): made(path.read_text()) for path in packages.glob("*/src/**/*.py")}
     found = {path: count for path, count in found.items() if count}
     assert {path: count for path, count in found.items() if count > ALLOWED.get(path, 0)} == {}, (
-        "Fix: take `vyre_foundation.forks.ForkGuard`, or `forks_wait_for` where a library is called under the lock"
+        "Fix: take `vyre_foundation.locks.ForkGuard`, or `forks_wait_for` where a library is called under the lock"
     )
+
+
+def test_locks_are_free_after_interrupts(root: Path) -> None:
+    """An error of a signal handler may come between ``lock.acquire()`` and what would release the lock."""
+    packages = root / "packages"
+    found = {path.relative_to(packages).as_posix(): path.read_text() for path in packages.glob("*/src/**/*.py")}
+    taking = {path for path, source in found.items() if re.search(r"lock\.acquire\(", source)}
+    assert taking == set(), "Fix: write `with lock:`, or take `vyre_foundation.locks.acquire_into`"
 
 
 def test_properties_have_no_locks(root: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.errors import DispatchTimeout
+from vyre_driver.testing.interrupts import interrupted_everywhere
 from vyre_driver_cpu.backend import CpuBackend
 from vyre_driver_cpu.runtime import native
 from vyre_foundation.ir.program import Program
@@ -145,6 +146,22 @@ def test_an_interrupt_ends_the_kernel() -> None:
         assert time.monotonic() - started < SOON
         (out,) = backend.dispatch(program, [few], config)
         assert np.frombuffer(out, np.uint64)[1] == ((((1 * 7) ^ 1) * 7) ^ 2) * 7
+    finally:
+        backend.shutdown()
+
+
+def test_an_interrupt_anywhere_of_a_launch_of_threads_leaves_nothing_to_wait_for() -> None:
+    """What the threads were not given yet never ends. Waits for it, and for its memory, would not either."""
+    backend = CpuBackend()
+    try:
+        program, config = spinning(LOOPS["alone"]), DispatchConfig(grid_override=(64, 1, 1))
+        given = [np.array([300], np.uint64)]
+        (expected,) = backend.dispatch(program, given, config)
+        for _ in interrupted_everywhere(lambda: backend.dispatch_async(program, given, config).await_result(SOON)):
+            with backend.session() as device:
+                assert device.port.finish(SOON)
+            (out,) = backend.dispatch(program, given, config)
+            assert bytes(out) == bytes(expected)
     finally:
         backend.shutdown()
 

@@ -12,7 +12,7 @@ import os, sys, threading
 import numpy as np
 import vyre as vy
 from vyre_driver.errors import StaleHandle
-from vyre_foundation.forks import _guards
+from vyre_foundation.locks import _guards
 
 @vy.kernel
 def add(a: vy.Array[vy.u32, "n"]) -> vy.Array[vy.u32, "n"]:

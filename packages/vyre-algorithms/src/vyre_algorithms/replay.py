@@ -21,7 +21,7 @@ from vyre_driver.graph.nodes import DispatchNode, Graph, walk
 from vyre_driver.graph.record import GraphRecorder
 from vyre_driver.graph.recorded import RecordedRange
 from vyre_foundation import DType, Program
-from vyre_foundation.forks import ForkGuard
+from vyre_foundation.locks import ForkGuard, acquire_into
 
 Make: TypeAlias = Callable[..., None]
 """Records a graph: it is called with what records, and with parameters that its nodes depend on."""
@@ -51,15 +51,18 @@ class ReplayedGraph:
 
     def run(self, arrays: Mapping[str, Array]) -> dict[str, Array] | None:
         """The outputs over these inputs; None while another thread runs it."""
-        if not self._lock.acquire(blocking=False):
-            return None
+        taken: list[bool] = []
         try:
+            acquire_into(taken, self._lock, 0)
+            if not taken[0]:
+                return None
             for name, array in arrays.items():
                 self._inputs[name].assign(array)
             self._compiled.run(self._named)
             return {name: array.copy() for name, array in self._outputs.items()}
         finally:
-            self._lock.release()
+            if taken and taken[0]:
+                self._lock.release()
 
 
 class ResidentGraph:

@@ -16,7 +16,7 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from vyre_driver.errors import BackendUnavailable
-from vyre_foundation.forks import forks_wait_for
+from vyre_foundation.locks import forks_wait_for
 
 llvm_lock = threading.RLock()
 """Held during calls of LLVM, also those that free what it gave."""

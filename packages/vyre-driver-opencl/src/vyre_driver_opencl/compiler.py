@@ -21,7 +21,7 @@ import pyopencl as cl
 from vyre_driver.engine.pending import AsyncCall, WaitLimit
 from vyre_driver_opencl import aside
 from vyre_driver_opencl.errors import status_name
-from vyre_foundation.forks import forks_wait_for
+from vyre_foundation.locks import forks_wait_for
 
 OPTIONS = ("-w",)
 """For every program: warnings about emitted source are of no use to a user."""

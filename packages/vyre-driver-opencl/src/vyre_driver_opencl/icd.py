@@ -32,7 +32,7 @@ import pyopencl as cl
 
 from vyre_driver_opencl.folders import is_private, pocl_folder, temporary_folder
 from vyre_driver_opencl.vendors import description, registered
-from vyre_foundation.forks import ForkGuard
+from vyre_foundation.locks import ForkGuard
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from vyre_driver_opencl.probe import Proven, Reported, report
 from vyre_driver_opencl.quirks.compiler_options import withholding
 from vyre_driver_opencl.spelling import prelude
 from vyre_foundation.dtype import f32
-from vyre_foundation.forks import ForkGuard
+from vyre_foundation.locks import ForkGuard
 
 if TYPE_CHECKING:
     from vyre_driver_opencl.proof.bench import ProbeDevice

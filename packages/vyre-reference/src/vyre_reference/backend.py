@@ -19,8 +19,8 @@ from vyre_driver.pipeline.compile import pipeline_config
 from vyre_driver.plan.admission import admit_program
 from vyre_driver.plan.launch import validated, with_workgroup_size
 from vyre_driver.plan.lengths import bind_inputs
-from vyre_foundation.forks import ForkGuard
 from vyre_foundation.ir.program import Program
+from vyre_foundation.locks import ForkGuard
 from vyre_foundation.validate.limits import MAX_WORKGROUP_SIZE, MAX_WORKGROUP_VOLUME
 from vyre_reference import scalar, vector
 from vyre_reference._version import __version__

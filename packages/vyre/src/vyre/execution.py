@@ -26,8 +26,8 @@ from vyre_driver.plan.launch import grid_of_invocations, require_x_alone, with_i
 from vyre_driver.plan.programs import HasProgram, defaults_of, required_program
 from vyre_driver.tune.routing import backend_for_launch
 from vyre_foundation import Program
-from vyre_foundation.forks import ForkGuard
 from vyre_foundation.ir.shapes import LAUNCH_SHAPE
+from vyre_foundation.locks import ForkGuard
 
 if TYPE_CHECKING:
     import numpy.typing as npt

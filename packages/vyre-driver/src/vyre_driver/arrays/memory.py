@@ -20,7 +20,7 @@ from vyre_driver.backend.resources import Resource
 from vyre_driver.errors import DeviceOutOfMemory, StaleHandle, UnsupportedFeature
 from vyre_driver.plan.moves import fill_range, grid_of
 from vyre_foundation.dtype import DType
-from vyre_foundation.forks import ForkGuard
+from vyre_foundation.locks import ForkGuard
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -67,8 +67,9 @@ class ArrayMemory:
 
     def __del__(self) -> None:
         self.holders.pop(id(self), None)
-        if self._give_back is not None:
-            self._give_back(self.resource)
+        give_back = getattr(self, "_give_back", None)  # an interrupt may come before it is set
+        if give_back is not None:
+            give_back(self.resource)
 
     def export(self, backend: VyreBackend) -> Any:
         """The memory as an array of bytes, which keeps it alive. No result gets it again: others may look at it."""

@@ -39,6 +39,7 @@ from vyre_driver.errors import BackendError, DeviceLost, DispatchFailed, StaleHa
 from vyre_driver.plan.lengths import bind_inputs
 from vyre_foundation.dtype import bf16
 from vyre_foundation.ir.program import Program
+from vyre_foundation.locks import acquire_into
 
 if TYPE_CHECKING:
     from vyre_driver.backend.typed import Array
@@ -257,9 +258,11 @@ class PendingLaunch(PendingDispatch):
         """Whether a wait would return or raise at once. False while another thread uses the device."""
         if self._outcome is not None:
             return True
-        if not self._session.lock.acquire(blocking=False):
-            return False
+        taken: list[bool] = []
         try:
+            acquire_into(taken, self._session.lock, 0)
+            if not taken[0]:
+                return False
             device = self._cached.device
             if self._session.device is not device or self._session.lost is not None:
                 return True
@@ -267,7 +270,8 @@ class PendingLaunch(PendingDispatch):
         except BackendError:  # the wait will raise it
             return True
         finally:
-            self._session.lock.release()
+            if taken and taken[0]:
+                self._session.lock.release()
 
     def await_result(self, timeout: float | None = None) -> Outputs:
         """Wait for the outputs, at most `timeout` seconds."""

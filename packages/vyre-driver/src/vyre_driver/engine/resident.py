@@ -32,9 +32,9 @@ from vyre_driver.backend.results import Inputs, Outputs, TimedDispatchResult, ho
 from vyre_driver.engine.port import Allocation
 from vyre_driver.errors import DeviceOutOfMemory, InvalidInput, StaleHandle, UnsupportedFeature
 from vyre_driver.plan.launch import LaunchPlan
-from vyre_foundation.forks import ForkGuard
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.program import Program
+from vyre_foundation.locks import ForkGuard
 
 if TYPE_CHECKING:
     import numpy.typing as npt

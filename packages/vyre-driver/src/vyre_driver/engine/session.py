@@ -18,6 +18,7 @@ from vyre_driver.engine.pending import PAUSE, Deadline, keep
 from vyre_driver.engine.port import DevicePort
 from vyre_driver.errors import BackendError, DeviceLost, DispatchFailed, StaleHandle
 from vyre_driver.pipeline.store import shared_store
+from vyre_foundation.locks import acquire_into
 
 if TYPE_CHECKING:
     from vyre_driver.engine.pending import WaitLimit
@@ -85,6 +86,9 @@ class Session:
     `lost` is why the device went away, if it did. Only the owner of the session closes it. `is_busy`: a thread is in a
     dispatch, which without the lock is a hint. `queued` has an entry for each thread that waits for the lock after a
     backoff, `others` for each that waits for it or runs without it. `caches` are all that hold memory of the device.
+
+    After an interrupt, which may follow any call, the lock is free: see `acquire_into`. There is no call between a
+    release and what leads to it, and each dispatch sets anew what an interrupt may have left.
     """
 
     __slots__ = (
@@ -129,37 +133,33 @@ class Session:
         A hit in a launch cache costs as little as can be: what only finished work used is released by calls that do
         more.
         """
-        deadline = None
-        if config.timeout is not None:
-            deadline = Deadline(config.timeout, self.backend, config.label)
-            self._acquire(deadline)
-        elif self.is_busy or self.queued:
-            self._acquire_after_backoff()
+        if config.timeout is not None or self.is_busy or self.queued or self._limited is not None:
+            deadline = Deadline.of(config, self.backend)
+            with self.locked(deadline, expected, backs_off=deadline is None) as device:
+                self.is_busy = True
+                result = work(device, deadline, call)
         else:
-            self.lock.acquire()
-        try:
-            device = self.device
-            if (
-                device is None
-                or deadline is not None
-                or device.dropped
-                or device.abandoned
-                or self.lost is not None
-                or self.is_shut_down
-                or (expected is not device and expected is not None)
-            ):
-                device = self.require(expected)
-                self._limit_waits(device, deadline)
-            self.is_busy = True
-            result = work(device, deadline, call)
-        except DeviceLost as error:
-            self.lost = error
-            raise
-        finally:
-            self.is_busy = False
-            if self._limited is not None or self.is_shut_down:
-                self._end_call()
-            self.lock.release()
+            with self.lock:
+                try:
+                    found = self.device
+                    if (
+                        found is None
+                        or found.dropped
+                        or found.abandoned
+                        or self.lost is not None
+                        or self.is_shut_down
+                        or (expected is not found and expected is not None)
+                    ):
+                        found = self.require(expected)
+                    self.is_busy = True
+                    result = work(found, None, call)
+                except DeviceLost as error:
+                    self.lost = error
+                    raise
+                finally:
+                    self.is_busy = False
+                    if self.is_shut_down:
+                        self._close()
         return result.call() if isinstance(result, Unlocked) else result
 
     def _end_call(self) -> None:
@@ -175,31 +175,21 @@ class Session:
         self._limited = device.port.wait_limit
         self._limited.deadline = deadline
 
-    def _acquire(self, deadline: Deadline | None) -> None:
+    def _acquire(self, deadline: Deadline | None, taken: list[bool]) -> None:
+        """Take the lock, and note in `taken` whether it was free in time."""
         remaining = None if deadline is None else deadline.remaining()
-        if not self.lock.acquire(timeout=-1 if remaining is None else min(remaining, threading.TIMEOUT_MAX)):
+        acquire_into(taken, self.lock, None if remaining is None else min(remaining, threading.TIMEOUT_MAX))
+        if not taken[0]:
             assert deadline is not None
             raise deadline.passed("waiting for another dispatch")
-        self._require_outermost()
 
-    def _require_outermost(self) -> None:
-        """Refuse a call within a dispatch of the same thread, which has the lock twice now: its memory is in use."""
-        if self.is_busy:
-            self.lock.release()
-            reason = "a signal handler calls the backend while the same thread is in a dispatch of it"
-            fix = "note the signal, and dispatch when the call has returned; or acquire another backend for the handler"
-            raise DispatchFailed(reason, backend=self.backend, fix=fix)
-
-    def _acquire_after_backoff(self) -> None:
+    def _acquire_after_backoff(self, taken: list[bool]) -> None:
         """Take the lock for a short dispatch while others want it too: sleep a little before queueing for it.
 
         A thread that queues for a lock is handed it when it is given back, also if it cannot run yet. If all queue,
         every dispatch waits for a switch of threads. A sleeping thread lets the others go on, for `LONGEST_BACKOFF`
         seconds at most; then it queues, which makes the threads sleep that held the lock last.
         """
-        if self.is_busy and self.lock.acquire(blocking=False):  # what else is busy would hold the lock
-            self._require_outermost()
-            return
         end = time.monotonic() + LONGEST_BACKOFF
         try:
             self.others.append(None)  # within `try`: an interrupt may follow at once
@@ -208,7 +198,7 @@ class Session:
                 time.sleep(PAUSE)
             try:
                 self.queued.append(None)
-                self.lock.acquire()
+                acquire_into(taken, self.lock)
             finally:
                 self.queued.pop()
         finally:
@@ -230,21 +220,40 @@ class Session:
 
     @contextmanager
     def locked(
-        self, deadline: Deadline | None = None, expected: Device | None = None, handle: str = "the pipeline"
+        self,
+        deadline: Deadline | None = None,
+        expected: Device | None = None,
+        handle: str = "the pipeline",
+        *,
+        backs_off: bool = False,
     ) -> Iterator[Device]:
-        """The device under the lock, which is waited for no longer than the deadline allows; nor is anything else."""
-        self._acquire(deadline)
+        """The device under the lock, which is waited for no longer than the deadline allows; nor is anything else.
+
+        A call within a dispatch of the same thread is refused: it would have the lock twice, and its memory is in use.
+        """
+        taken: list[bool] = []
         try:
-            device = self.require(expected, handle)
-            self._limit_waits(device, deadline)
-            yield device
-        except DeviceLost as error:
-            self.lost = error
-            raise
+            if backs_off:
+                self._acquire_after_backoff(taken)
+            else:
+                self._acquire(deadline, taken)
+            if self.is_busy:
+                reason = "a signal handler calls the backend while the same thread is in a dispatch of it"
+                fix = "note the signal, and dispatch when the call has returned; or acquire another backend for it"
+                raise DispatchFailed(reason, backend=self.backend, fix=fix)
+            try:
+                device = self.require(expected, handle)
+                self._limit_waits(device, deadline)
+                yield device
+            except DeviceLost as error:
+                self.lost = error
+                raise
+            finally:
+                self.is_busy = False
+                self._end_call()
         finally:
-            self.is_busy = False
-            self._end_call()
-            self.lock.release()
+            if taken and taken[0]:  # no call before the release: an interrupt may follow it
+                self.lock.release()
 
     def forget_resource(self, device: Device, number: int) -> None:
         """End every launch over a resident resource that is about to be freed."""
@@ -256,37 +265,34 @@ class Session:
     def shut_down(self) -> None:
         """Close the device for good. A call of another thread that does not end in time closes it at its end."""
         self.is_shut_down = True
-        if self._locked_to_close("it was shut down"):
-            try:
-                self._close()
-            finally:
-                self.lock.release()
+        self._close_in_time("it was shut down")
 
     def reopen(self) -> None:
         """Close what is left of the device, so that the next use opens it."""
-        if not self._locked_to_close("its device was closed to be opened again"):
+        if not self._close_in_time("its device was closed to be opened again"):
             reason = "another thread's call did not end, which a compiler may be the reason of"
             raise DispatchFailed(reason, backend=self.backend, fix="wait for it, or acquire a fresh backend")
-        try:
-            self._close()
-            self.lost = None
-        finally:
-            self.lock.release()
+        self.lost = None
 
-    def _locked_to_close(self, reason: str) -> bool:
-        """Take the lock, from other threads too if they wait for the device.
+    def _close_in_time(self, reason: str) -> bool:
+        """Take the lock, from other threads too if they wait for the device, and close it.
 
-        Whether it was there in time; it is not for a signal handler within a dispatch.
+        Whether the lock was there in time; it is not for a signal handler within a dispatch.
         """
         device = self.device
         if device is not None:
             stopped: BackendError = StaleHandle(f"backend {self.backend!r}", reason, fix="dispatch again")
             device.port.wait_limit.stopped = stopped
-        if not self.lock.acquire(timeout=CLOSING):
-            return False
-        if self.is_busy:
-            self.lock.release()
-        return not self.is_busy
+        taken: list[bool] = []
+        try:
+            acquire_into(taken, self.lock, CLOSING)
+            if not taken[0] or self.is_busy:
+                return False
+            self._close()
+            return True
+        finally:
+            if taken and taken[0]:
+                self.lock.release()
 
     def _close(self) -> None:
         """Free what every dispatcher holds, then the device itself."""

@@ -24,8 +24,8 @@ from vyre_driver.observe.calls import observed
 from vyre_driver.observe.log import log_calls
 from vyre_driver.pipeline.compile import compile as compile_pipeline
 from vyre_driver.registry import backends as registry
-from vyre_foundation.forks import ForkGuard
 from vyre_foundation.ir.program import Program
+from vyre_foundation.locks import ForkGuard
 
 if TYPE_CHECKING:
     from vyre_driver.backend.pipeline import CompiledPipeline

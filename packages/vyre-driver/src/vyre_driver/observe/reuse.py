@@ -21,8 +21,8 @@ from vyre_driver.backend.pipeline import CompiledPipeline
 from vyre_driver.backend.resources import ResidentDispatchStep, ResidentReadRange, ResidentWave, Resource
 from vyre_driver.backend.results import ResidentSequenceTiming, TimedDispatchResult, host_bytes
 from vyre_driver.errors import ResidentGraphReuseTelemetryError
-from vyre_foundation.forks import ForkGuard
 from vyre_foundation.ir.program import Program
+from vyre_foundation.locks import ForkGuard
 
 if TYPE_CHECKING:
     from vyre_driver.backend.results import HostBuffer

@@ -19,9 +19,9 @@ from vyre_driver.backend.results import Inputs, Outputs, borrowed_input_slices
 from vyre_driver.errors import BackendError, ShadowDiverged, Trapped
 from vyre_driver.observe.capsule import Capsule, write_capsule
 from vyre_driver.observe.compare import Mismatch, first_mismatch
-from vyre_foundation.forks import ForkGuard
 from vyre_foundation.ir.buffer import Memory
 from vyre_foundation.ir.program import Program
+from vyre_foundation.locks import ForkGuard
 
 
 class OnDivergence(Enum):

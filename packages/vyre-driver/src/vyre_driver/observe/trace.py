@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vyre_driver.observe.calls import CallRecord
-from vyre_foundation.forks import ForkGuard
+from vyre_foundation.locks import ForkGuard
 
 if TYPE_CHECKING:
     from vyre_driver.device.profile import Extent

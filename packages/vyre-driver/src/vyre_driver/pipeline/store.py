@@ -24,7 +24,7 @@ from vyre_driver.pipeline.database import Trouble
 from vyre_driver.pipeline.entry import CacheEntry, EntryIdentity, PayloadKind
 from vyre_driver.pipeline.log import logger
 from vyre_driver.pipeline.settings import CacheMode, CacheSettings
-from vyre_foundation.forks import ForkGuard, forks_wait_for
+from vyre_foundation.locks import ForkGuard, forks_wait_for
 
 if TYPE_CHECKING:
     from vyre_driver.pipeline.eviction import Temperature

@@ -20,12 +20,12 @@ from vyre_driver.plan.binding import BindingPlan, BindingSetFingerprint
 from vyre_driver.plan.shapes import program_vsa_fingerprint_words
 from vyre_foundation.dtype import DType, u32
 from vyre_foundation.errors import VyreError
-from vyre_foundation.forks import ForkGuard
 from vyre_foundation.ir.buffer import Buffer, LengthOf, Memory
 from vyre_foundation.ir.expr import Apply, Expr, Length, Literal, Load, Select, literal
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Atomic, IndirectDispatch, Stmt, Store
 from vyre_foundation.ir.walk import rewrite, rewrite_body, with_expressions
+from vyre_foundation.locks import ForkGuard
 from vyre_foundation.ops import OPS
 
 CACHED = 256

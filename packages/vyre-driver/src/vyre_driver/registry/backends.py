@@ -18,7 +18,7 @@ from vyre_driver.errors import BackendError, BackendUnavailable, DuplicateBacken
 from vyre_driver.registry.discovery import GROUP, BackendOrigin, BackendProblem, Discovery, discover
 from vyre_driver.registry.known import INSTALL_HINTS, install_hint
 from vyre_foundation.errors import without_remedy
-from vyre_foundation.forks import ForkGuard
+from vyre_foundation.locks import ForkGuard
 from vyre_foundation.plugins import DISABLE, disabled_plugins
 
 

@@ -26,8 +26,8 @@ from vyre_driver.schedule.executors import GraphExecutor, HostExecutor, QueueExe
 from vyre_driver.schedule.pending import LaunchThread, PendingGraph
 from vyre_driver.schedule.placed import PlacedExecutor, place_graph
 from vyre_foundation.build.arguments import shown
-from vyre_foundation.forks import ForkGuard
 from vyre_foundation.ir.buffer import Buffer
+from vyre_foundation.locks import ForkGuard
 from vyre_foundation.markup import folded, fragment, table
 from vyre_foundation.text.highlight import highlighted
 

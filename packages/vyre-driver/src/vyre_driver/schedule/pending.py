@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from vyre_driver.backend.config import require_wait
 from vyre_driver.backend.pending import LONGEST_PAUSE, SHORTEST_PAUSE
 from vyre_driver.errors import DispatchTimeout, StaleHandle
-from vyre_foundation.forks import ForkGuard
+from vyre_foundation.locks import ForkGuard
 
 if TYPE_CHECKING:
     import asyncio

@@ -62,6 +62,7 @@ from vyre_driver.testing.capabilities import (
     false_timing,
     mismatches,
 )
+from vyre_driver.testing.interrupts import interrupted_everywhere
 from vyre_driver.testing.witnesses import TAG, WitnessProgram, counting, doubling, in_place, permuted, trapping
 from vyre_foundation import build
 from vyre_foundation.dtype import f64, i64, u32, u64
@@ -262,6 +263,20 @@ class BackendContract(ABC):
                 list(threads.map(one, [100, 5, 64, 1000, 1, 333, 5, 100]))
 
     # ── what is asked of a dispatch ──────────────────────────────────────────────────────────────────────────────────
+
+    def test_it_works_after_an_interrupt_anywhere(self) -> None:
+        """After an interrupt at any place of a call, this thread and another can use the backend."""
+        witness = doubling()
+
+        def waited() -> None:
+            backend.dispatch_async(witness.program, witness.given).await_result(60.0)
+
+        with self.backend() as backend, ThreadPoolExecutor(1) as other:
+            dispatch = partial(backend.dispatch, witness.program, witness.given)
+            for call in (dispatch, partial(dispatch, DispatchConfig(timeout=60.0)), waited):
+                for _ in interrupted_everywhere(call, most=60):
+                    backend.flush()
+                    require(other.submit(dispatch).result(60.0), witness)
 
     def test_geometry_is_the_callers(self) -> None:
         """The workgroup size and grid of the configuration are used, also an empty grid."""

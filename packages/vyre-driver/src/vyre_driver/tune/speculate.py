@@ -30,6 +30,7 @@ from vyre_driver.plan.resize import resized
 from vyre_driver.tune.choice import LaunchChoice, size_bucket
 from vyre_driver.tune.race import MARGIN, is_slower
 from vyre_driver.tune.tuner import Tunable
+from vyre_foundation.locks import acquire_into
 
 if TYPE_CHECKING:
     from vyre_driver.backend.pipeline import CompiledPipeline
@@ -188,9 +189,13 @@ class SpeculativePipeline(DelegatingPipeline):
 
     def dispatch(self, inputs: Inputs, config: DispatchConfig | None = None) -> Outputs:
         """See `CompiledPipeline.dispatch`."""
-        if self.decision is not None or not self._lock.acquire(blocking=False):
+        if self.decision is not None:
             return self.inner.dispatch(inputs, config)
+        taken: list[bool] = []
         try:
+            acquire_into(taken, self._lock, 0)
+            if not taken[0]:
+                return self.inner.dispatch(inputs, config)
             if self._compiled is None:
                 self._begin(inputs)
                 return self.inner.dispatch(inputs, config)
@@ -198,7 +203,8 @@ class SpeculativePipeline(DelegatingPipeline):
                 return self.inner.dispatch(inputs, config)
             return self._both(self._compiled, inputs, config)
         finally:
-            self._lock.release()
+            if taken and taken[0]:
+                self._lock.release()
 
     def close(self) -> None:
         """Free both launches. A running compilation ends in the background, and then frees its results."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from vyre_foundation.errors import BuildError
-from vyre_foundation.forks import ForkGuard
+from vyre_foundation.locks import ForkGuard
 
 
 class OpenBlock(NamedTuple):

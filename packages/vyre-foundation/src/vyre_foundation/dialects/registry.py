@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, TypeAlias
 
 from vyre_foundation.dialects.errors import DuplicateOpId, UnknownCallee
-from vyre_foundation.forks import ForkGuard
+from vyre_foundation.locks import ForkGuard
 
 if TYPE_CHECKING:
     from vyre_foundation.dialects.definition import Composition, Dialect, DialectProblem

@@ -9,8 +9,8 @@ from typing import Any
 
 from vyre_foundation.dtype import DType
 from vyre_foundation.errors import DeclarationError
-from vyre_foundation.forks import ForkGuard
 from vyre_foundation.ir.integer import integer
+from vyre_foundation.locks import ForkGuard
 
 
 class Access(Enum):

@@ -15,10 +15,10 @@ from weakref import WeakValueDictionary
 
 from vyre_foundation.dtype import DType, bool_, u32, widest
 from vyre_foundation.errors import LiteralOutOfRange, TypeMismatch
-from vyre_foundation.forks import ForkGuard
 from vyre_foundation.ir.argument import require
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.integer import integer
+from vyre_foundation.locks import ForkGuard
 from vyre_foundation.ops.definition import Op
 from vyre_foundation.ops.scalar import Scalar, from_bits, round_float, round_rational, to_bits
 

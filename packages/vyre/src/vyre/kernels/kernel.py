@@ -39,9 +39,9 @@ from vyre_foundation import Program
 from vyre_foundation.build.arguments import dtype_of, number, shown, shown_type
 from vyre_foundation.dtype import DType
 from vyre_foundation.errors import BuildError
-from vyre_foundation.forks import ForkGuard
 from vyre_foundation.html import program_html
 from vyre_foundation.ir.shapes import Axis
+from vyre_foundation.locks import ForkGuard
 from vyre_foundation.markup import fragment
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Locks in processes that are forked, whose other threads do not exist in the child."""
+"""Locks that are free after a fork, whose child does not have the threads that held them, and after an interrupt."""
 
 from __future__ import annotations
 
@@ -49,3 +49,13 @@ def forks_wait_for(lock: threading.RLock) -> None:
     """
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
+
+
+def acquire_into(taken: list[bool], lock: threading.Lock | threading.RLock, seconds: float | None = None) -> None:
+    """Acquire a lock, waiting `seconds` at most, and append to `taken` whether it was acquired.
+
+    A signal handler may raise an error after any call, so also between a call of `acquire` and what notes its result.
+    Here both are one call. ``with lock:`` has no place for an interrupt either, but no limit of its wait. A release
+    follows what leads to it without a call in between, as in ``if taken and taken[0]: lock.release()``.
+    """
+    taken.extend(map(lock.acquire, (True,), (-1 if seconds is None else seconds,)))

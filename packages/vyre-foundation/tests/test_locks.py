@@ -8,7 +8,7 @@ import pytest
 
 GUARD = """
 import os, threading
-from vyre_foundation.forks import ForkGuard
+from vyre_foundation.locks import ForkGuard
 
 guards, is_held, end = [ForkGuard(), ForkGuard(threading.RLock)], threading.Event(), threading.Event()
 locks = [guard.lock for guard in guards]
@@ -66,7 +66,7 @@ os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 WAIT = """
 import os, threading
-from vyre_foundation.forks import forks_wait_for
+from vyre_foundation.locks import forks_wait_for
 
 lock, is_held, go, done = threading.RLock(), threading.Event(), threading.Event(), []
 forks_wait_for(lock)

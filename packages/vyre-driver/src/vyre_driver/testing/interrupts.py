@@ -1,0 +1,57 @@
+"""Interrupts at every place of a call where Python handles signals: at the start of a function and after a call."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from types import FrameType
+from typing import Any
+
+_FINALIZERS = {"__del__", "remove"}
+"""Functions that the interpreter calls for objects that are freed, and whose errors it ignores."""
+
+
+def interrupted_everywhere(call: Callable[[], object], most: int = 400) -> Iterator[int]:
+    """Make a call again and again, and raise `KeyboardInterrupt` at its first place, then at its second, and so on.
+
+    Gives the number of each place, after its interrupt. If there are more than `most`, so many of them are taken, at
+    equal distances. Only places in modules of vyre count. What the call does in other threads is not interrupted.
+    """
+    places = _run(call, None)
+    for place in range(0, places, max(1, -(-places // most))):
+        with suppress(KeyboardInterrupt):
+            _run(call, place)
+        yield place
+
+
+def _run(call: Callable[[], object], interrupted: int | None) -> int:
+    """Make a call with an interrupt at one place, or at none. How many places it has passed."""
+    passed = 0
+
+    def seen(frame: FrameType, event: str, _argument: Any) -> None:
+        nonlocal passed
+        if event in ("call", "c_return") and _counts(frame):
+            if passed == interrupted:
+                sys.setprofile(None)
+                raise KeyboardInterrupt
+            passed += 1
+
+    before = sys.getprofile()
+    sys.setprofile(seen)
+    try:
+        call()
+    finally:
+        sys.setprofile(before)
+    return passed
+
+
+def _counts(frame: FrameType) -> bool:
+    if not str(frame.f_globals.get("__name__", "")).startswith("vyre"):
+        return False
+    caller: FrameType | None = frame
+    while caller is not None:
+        if caller.f_code.co_name in _FINALIZERS:
+            return False
+        caller = caller.f_back
+    return True
