@@ -135,3 +135,27 @@ def test_functions_import_nothing_but_what_may_be_missing(root: Path) -> None:
                 if str(module).partition(".")[0] not in OPTIONAL and place not in FACTORIES:
                     found.add(f"{place}: {module}")
     assert found == {"vyre_driver/observe/live.py: vyre_driver.observe.spans"}
+
+
+def test_packages_import_the_foundation_first(root: Path) -> None:
+    """All of it, before they import a part of it or each other.
+
+    While a package is being imported, Python lets other threads import its modules, in another order. Two threads that
+    wait for each other's modules both get errors. A thread that imports the package itself waits, and holds nothing
+    that the other needs.
+    """
+    inits = [path for path in root.glob("packages/*/src/*/__init__.py") if path.parent.name != "vyre_foundation"]
+    assert len(inits) > 5
+    assert {path.parent.name: _first_of_ours(path) for path in inits} == {
+        path.parent.name: "vyre_foundation" for path in inits
+    }
+
+
+def _first_of_ours(path: Path) -> str:
+    for node in ast.parse(path.read_text()).body:
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        names += [str(node.module)] if isinstance(node, ast.ImportFrom) else []
+        ours = [name for name in names if name.startswith("vyre")]
+        if ours:
+            return ours[0]
+    return ""

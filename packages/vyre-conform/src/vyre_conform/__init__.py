@@ -6,6 +6,8 @@ neither cases nor judges.
 
 import lazy_loader
 
+import vyre_foundation  # noqa: F401 - whole, before a part: threads may import packages of vyre at once
+
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 __version__ = "0.1.0"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+import vyre_foundation  # noqa: F401 - whole, before a part: threads may import packages of vyre at once
 from vyre_driver.backend.aot import AotEmitter, AotTargetId
 from vyre_driver.backend.registration import Availability, BackendRegistration, DeviceFactory
 from vyre_driver_opencl._version import __version__
