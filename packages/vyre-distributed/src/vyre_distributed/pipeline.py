@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from vyre_driver.backend.config import DispatchConfig
-from vyre_driver.backend.pipeline import CompiledPipeline
-from vyre_driver.backend.resources import Resource
-from vyre_driver.backend.results import Inputs, Outputs, TimedDispatchResult, borrowed_input_slices
-from vyre_driver.backend.typed import as_arrays, ordered_inputs, require_whole_elements, shaped
-from vyre_driver.engine.resident import HostMemoryBackend
+from vyre_driver.backend.results import Inputs, Outputs, borrowed_input_slices
+from vyre_driver.engine.resident import HostMemoryBackend, HostMemoryPipeline
 from vyre_driver.errors import InvalidInput
 from vyre_driver.pipeline.compile import pipeline_config
 from vyre_driver.plan.indirect import read_indirect_grid
@@ -24,31 +19,18 @@ from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Atomic, Stmt, Store
 from vyre_foundation.ir.walk import rewrite, rewrite_body, with_expressions
 
-if TYPE_CHECKING:
-    from vyre_driver.backend.typed import Array
 
-
-class PersistentPipeline(CompiledPipeline):
+class PersistentPipeline(HostMemoryPipeline):
     """A program with its persistent memory. Dispatches of one pipeline run one after another.
 
     A dispatch that fails changes none of it.
     """
 
     def __init__(self, backend: HostMemoryBackend, program: Program, config: DispatchConfig) -> None:
-        self._backend, self._program, self._config = backend, program, config
+        super().__init__(backend, program, config)
         self._stateless = with_persistent_as_storage(program)
         self._contents: dict[str, memoryview] = {}
         self._lock = threading.Lock()
-
-    def id(self) -> str:
-        """The backend's id and the fingerprint of the program."""
-        return f"{self._backend.id()}:{self._program.fingerprint()}"
-
-    def dispatch_arrays(self, arrays: Mapping[str, object], config: DispatchConfig | None = None) -> dict[str, Array]:
-        """See `CompiledPipeline.dispatch_arrays`."""
-        require_whole_elements(self._program)
-        outputs = as_arrays(self._program, self.dispatch(ordered_inputs(self._program, arrays), config))
-        return shaped(self._program, arrays, outputs)
 
     def dispatch(self, inputs: Inputs, config: DispatchConfig | None = None) -> Outputs:
         """See `CompiledPipeline.dispatch`."""
@@ -67,17 +49,6 @@ class PersistentPipeline(CompiledPipeline):
             outputs = {b.name: data for b, data in zip(self._stateless.outputs, found, strict=True)}
             self._contents.update({name: outputs[name] for name in self._contents})
         return [outputs[buffer.name] for buffer in self._program.outputs]
-
-    def dispatch_resident(self, resources: Sequence[Resource], config: DispatchConfig | None = None) -> None:
-        """See `CompiledPipeline.dispatch_resident`."""
-        self.dispatch_resident_timed(resources, config)
-
-    def dispatch_resident_timed(
-        self, resources: Sequence[Resource], config: DispatchConfig | None = None
-    ) -> TimedDispatchResult:
-        """See `CompiledPipeline.dispatch_resident_timed`."""
-        run: Callable[[Inputs], Outputs] = lambda inputs: self.dispatch(inputs, config)
-        return self._backend.over_resources(self._program, resources, run)
 
     def _held(self, buffer: Buffer, size: int) -> memoryview:
         held = self._contents.setdefault(buffer.name, memoryview(bytes(size)))

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.pipeline import CompiledPipeline
-from vyre_driver.backend.resources import Resource
-from vyre_driver.backend.results import Inputs, Outputs, TimedDispatchResult
-from vyre_driver.backend.typed import as_arrays, ordered_inputs, require_whole_elements, shaped
+from vyre_driver.backend.results import Inputs, Outputs
 from vyre_driver.device.profile import DeviceProfile, Extent
-from vyre_driver.engine.resident import HostMemoryBackend
+from vyre_driver.engine.resident import HostMemoryBackend, HostMemoryPipeline
 from vyre_driver.pipeline.compile import pipeline_config
 from vyre_driver.plan.admission import admit_program
 from vyre_driver.plan.launch import validated, with_workgroup_size
@@ -25,9 +21,6 @@ from vyre_foundation.validate.limits import MAX_WORKGROUP_SIZE, MAX_WORKGROUP_VO
 from vyre_reference import scalar, vector
 from vyre_reference._version import __version__
 from vyre_reference.launch import Evaluator, launch
-
-if TYPE_CHECKING:
-    from vyre_driver.backend.typed import Array
 
 
 class Evaluation(Enum):
@@ -103,32 +96,17 @@ class ReferenceBackend(HostMemoryBackend, contract=1, checked=False):
         )
 
 
-class ReferencePipeline(CompiledPipeline):
+class ReferencePipeline(HostMemoryPipeline):
     """A program with its persistent memory. Dispatches of one pipeline run one after another."""
 
     checked = False
+    _backend: ReferenceBackend
 
     def __init__(self, backend: ReferenceBackend, program: Program, config: DispatchConfig) -> None:
-        self._backend, self._program, self._config = backend, program, config
+        super().__init__(backend, program, config)
         self._persistent: dict[str, bytearray] = {}
         self._guard = ForkGuard()
-
-    def id(self) -> str:
-        return f"{self._backend.id()}:{self._program.fingerprint()}"
-
-    def dispatch_arrays(self, arrays: Mapping[str, object], config: DispatchConfig | None = None) -> dict[str, Array]:
-        require_whole_elements(self._program)
-        outputs = as_arrays(self._program, self.dispatch(ordered_inputs(self._program, arrays), config))
-        return shaped(self._program, arrays, outputs)
 
     def dispatch(self, inputs: Inputs, config: DispatchConfig | None = None) -> Outputs:
         with self._guard.lock:
             return self._backend._launch(self._program, inputs, pipeline_config(self._config, config), self._persistent)
-
-    def dispatch_resident(self, resources: Sequence[Resource], config: DispatchConfig | None = None) -> None:
-        self.dispatch_resident_timed(resources, config)
-
-    def dispatch_resident_timed(
-        self, resources: Sequence[Resource], config: DispatchConfig | None = None
-    ) -> TimedDispatchResult:
-        return self._backend.over_resources(self._program, resources, lambda inputs: self.dispatch(inputs, config))

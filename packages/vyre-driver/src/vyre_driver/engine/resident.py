@@ -1,7 +1,7 @@
 """Memory that lives on the device between dispatches: handles, the checks of them, and the contract's methods.
 
 `Residents` maps handles to memory for any store; `ResidentBackend` is the part of the backend contract over it, and
-`HostMemoryBackend` the same for backends without a device.
+`HostMemoryBackend` and `HostMemoryPipeline` are the same for backends without a device.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import numpy as np
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
+from vyre_driver.backend.pipeline import CompiledPipeline
 from vyre_driver.backend.resources import (
     DeviceBuffer,
     ResidentReadRange,
@@ -29,6 +30,7 @@ from vyre_driver.backend.resources import (
     validate_buffer_ownership,
 )
 from vyre_driver.backend.results import Inputs, Outputs, TimedDispatchResult, host_bytes
+from vyre_driver.backend.typed import as_arrays, ordered_inputs, require_whole_elements, shaped
 from vyre_driver.engine.port import Allocation
 from vyre_driver.errors import DeviceOutOfMemory, InvalidInput, StaleHandle, UnsupportedFeature
 from vyre_driver.plan.launch import LaunchPlan
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from vyre_driver.backend.results import HostBuffer
+    from vyre_driver.backend.typed import Array
 
 
 MOST_BYTES = 1 << 62
@@ -546,3 +549,26 @@ class HostMemoryBackend(ResidentBackend, contract=1, checked=False):
             for buffer, contents in zip(program.outputs, outputs, strict=True):
                 memory[buffer.name].memory[: contents.nbytes] = contents
         return TimedDispatchResult(outputs=[], wall_ns=time.perf_counter_ns() - started)
+
+
+class HostMemoryPipeline(CompiledPipeline):
+    """A program of such a backend, with state from one dispatch to the next. All but `dispatch` follows from that."""
+
+    def __init__(self, backend: HostMemoryBackend, program: Program, config: DispatchConfig) -> None:
+        self._backend, self._program, self._config = backend, program, config
+
+    def id(self) -> str:
+        return f"{self._backend.id()}:{self._program.fingerprint()}"
+
+    def dispatch_arrays(self, arrays: Mapping[str, object], config: DispatchConfig | None = None) -> dict[str, Array]:
+        require_whole_elements(self._program)
+        outputs = as_arrays(self._program, self.dispatch(ordered_inputs(self._program, arrays), config))
+        return shaped(self._program, arrays, outputs)
+
+    def dispatch_resident(self, resources: Sequence[Resource], config: DispatchConfig | None = None) -> None:
+        self.dispatch_resident_timed(resources, config)
+
+    def dispatch_resident_timed(
+        self, resources: Sequence[Resource], config: DispatchConfig | None = None
+    ) -> TimedDispatchResult:
+        return self._backend.over_resources(self._program, resources, lambda inputs: self.dispatch(inputs, config))
