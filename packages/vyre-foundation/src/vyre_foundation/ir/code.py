@@ -103,37 +103,19 @@ def code(roots: Iterable[Expr], swapped: Set[Expr] = frozenset()) -> Code:
     numbers: dict[Expr, int] = {}
     pushes: list[int] = []
     ends: list[int] = []
-    waiting: list[Any] = []
-    known, is_any_swapped, made = numbers.get, bool(swapped), 0
     for root in roots:
-        node = root
-        while True:
-            while (number := known(node)) is None and (operands := node.args):
-                waiting.append(node)
-                node = operands[-1 if is_any_swapped and node in swapped else 0]
-            if number is None:
-                numbers[node] = number = made
-                made += 1
-            pushes.append(number)
-            while waiting:
-                node = waiting.pop()
-                if node is None:
-                    others, node = waiting.pop(), waiting.pop()
-                else:
-                    operands = node.args[::-1] if is_any_swapped and node in swapped else node.args
-                    if len(operands) == 2 and (number := known(operands[1])) is not None:  # nearly always
-                        pushes.append(number)
-                        others = ()
-                    else:
-                        others = operands[1:]
-                if others:
-                    waiting += (node, others[1:], None)
-                    node = others[0]
-                    break
-                numbers[node] = made
-                pushes.append(made)
-                made += 1
-            else:
-                break
-        ends.append(made)
+        stack: list[Any] = [root]
+        while stack:
+            node = stack.pop()
+            if node is None:  # the operands of the next one are made
+                node = stack.pop()
+            elif node in numbers:
+                pushes.append(numbers[node])
+                continue
+            elif node.args:
+                stack += (node, None, *(node.args if node in swapped else node.args[::-1]))
+                continue
+            pushes.append(len(numbers))
+            numbers[node] = len(numbers)
+        ends.append(len(numbers))
     return Code(list(numbers), np.fromiter(pushes, np.int64, len(pushes)), ends)

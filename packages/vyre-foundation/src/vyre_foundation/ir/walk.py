@@ -79,40 +79,24 @@ def missing(root: Expr, known: Container[Expr]) -> Iterator[Expr]:
 
     The caller makes each of them known before it asks for the next one.
     """
-    # From a node down along first operands, to one that is known or has none, and up again as long as the second
-    # operands are known too. One that is not is where to go down next; its parent waits below the operands that follow,
-    # and below a None, which tells it from those whose first operand is not known yet.
-    node = root
-    waiting: list[Any] = []
+    stack: list[Expr | None] = [root]
     seen = 0
     visited()
-    while True:
-        while node not in known and (operands := node.args):
-            waiting.append(node)
-            node = operands[0]
-        if node not in known:
+    while stack:
+        node = stack.pop()
+        if node is None:  # all below the next one is known
+            node = stack.pop()
+            assert node is not None
+        elif node in known:
+            continue
+        elif node.args:
+            stack += (node, None, *node.args[::-1])
+            continue
+        if node not in known:  # the caller may have met it in the meantime
             seen += 1
             if not seen % COUNTED:
                 visited(COUNTED)
             yield node
-        while waiting:
-            node = waiting.pop()
-            if node is None:
-                others, node = waiting.pop(), waiting.pop()
-            else:
-                operands = node.args
-                others = () if len(operands) == 2 and operands[1] in known else operands[1:]
-            if others:
-                waiting += (node, others[1:], None)
-                node = others[0]
-                break
-            if node not in known:  # who asks may have met it in the meantime
-                seen += 1
-                if not seen % COUNTED:
-                    visited(COUNTED)
-                yield node
-        else:
-            return
 
 
 def rewrite(root: Expr, rule: Callable[[Expr], Expr], memo: dict[Expr, Expr]) -> Expr:
