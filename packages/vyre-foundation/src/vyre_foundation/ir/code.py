@@ -79,20 +79,11 @@ class Code(Memo):
         return self.numbers_of((NO_OP,)).tolist()  # type: ignore[no-any-return]
 
     @cached_property
-    def makes(self) -> npt.NDArray[np.intp]:
-        """For each of the nodes the place among all pushes where it is made."""
-        return np.flatnonzero(np.diff(self._latest, prepend=-1))
-
-    @cached_property
     def reuses(self) -> Reuses:
         """Which of the pushes make nothing."""
-        at = np.flatnonzero(np.diff(self._latest, prepend=-1) == 0)
-        return Reuses(at, self._latest[at] - self.pushes[at] + 1)
-
-    @cached_property
-    def _latest(self) -> npt.NDArray[np.int64]:
-        """What was made last, at each push."""
-        return np.maximum.accumulate(self.pushes)
+        latest = np.maximum.accumulate(self.pushes)
+        at = np.flatnonzero(np.diff(latest, prepend=-1) == 0)
+        return Reuses(at, latest[at] - self.pushes[at] + 1)
 
 
 def code(roots: Iterable[Expr], swapped: Set[Expr] = frozenset()) -> Code:

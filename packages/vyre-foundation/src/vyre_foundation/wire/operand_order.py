@@ -12,8 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 from zlib import crc32
 
-import numpy as np
-
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.code import Code
 from vyre_foundation.ir.expr import Apply, Bitcast, Call, Cast, Expr, Id, Length, Literal, Load, Local, Select
@@ -45,7 +43,7 @@ def operand_order(made: Code, locals: Mapping[str, int], buffers: Sequence[Buffe
     fields = _Fields(locals, buffers)
     wrong: set[Apply] = set()
     undecided: set[Apply] = set()
-    for number in _without_literal_last(made):
+    for number in made.numbers_of(_COMMUTATIVE_TAGS).tolist():
         node = made.nodes[number]
         first, second = node.args
         kind = first.op.tag if first.__class__ is Apply else _KINDS[first.__class__]
@@ -57,21 +55,6 @@ def operand_order(made: Code, locals: Mapping[str, int], buffers: Sequence[Buffe
             if after >= 0:
                 (wrong if after else undecided).add(node)
     return OperandOrder(wrong, undecided)
-
-
-def _without_literal_last(made: Code) -> list[int]:
-    """Give the numbers of the applications of commutative ops whose operands may have to be exchanged.
-
-    Those whose last operand alone is a literal are in order, as most are. What is pushed before a literal, the last
-    operand, is the first one.
-    """
-    literal = np.zeros(len(made.nodes), np.bool_)
-    literal[made.numbers_by_kind.get(Literal, [])] = True
-    numbers = made.numbers_of(_COMMUTATIVE_TAGS)
-    at = made.makes[numbers]
-    in_order = literal[made.pushes[at - 1]] & ~literal[made.pushes[at - 2]]
-    others: list[int] = numbers[~in_order].tolist()
-    return others
 
 
 class _Fields:
