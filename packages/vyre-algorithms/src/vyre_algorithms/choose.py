@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -53,7 +52,6 @@ from vyre_foundation import (
     Program,
     ProgramBuilder,
     Value,
-    constant,
     program,
     select as selected,
     u32,
@@ -336,15 +334,13 @@ def _where_new(sources: Sequence[Elements], index: Value) -> Value:
     return (index == 0) | differs
 
 
-def choose(
-    choice: Choice, arrays: list[Array], backend: Backend, *, has_places: bool = False, is_sparse: bool = False
-) -> Array:
-    """The chosen elements of the first array, or their indices, in order; few of them if it `is_sparse`."""
+def choose(choice: Choice, arrays: list[Array], backend: Backend, *, has_places: bool = False) -> Array:
+    """The chosen elements of the first array, or their indices, in order."""
     size = arrays[0].size
     if size > FEW and (size > FEW_IN_LOOPS or not runs_loops(arrays, backend)):
         return choose_by_chunks(choice, arrays, backend, has_places=has_places)
     dtypes = tuple(map(type_of, arrays))
-    few = _choose_few(choice, dtypes, has_places, is_sparse)  # which refuses a predicate that gives no bool
+    few = _choose_few(choice, dtypes, has_places)  # which refuses a predicate that gives no bool
     if not size:
         return zeros_beside(arrays[0], (0,), u32 if has_places else dtypes[0])
     chosen = _first(launch(few, _bits(arrays, dtypes), 1, backend))
@@ -421,12 +417,12 @@ def _chunk(p: ProgramBuilder, dtypes: tuple[DType, ...], chunk: int) -> tuple[li
 
 
 @lru_cache(maxsize=256)
-def _choose_few(choice: Choice, dtypes: tuple[DType, ...], has_places: bool, is_sparse: bool) -> Program:
+def _choose_few(choice: Choice, dtypes: tuple[DType, ...], has_places: bool) -> Program:
     """The chosen elements of a small array, or their indices, by one invocation."""
     with program("choose_few", 1) as p:
         sources = [Elements(p.read(f"x{n}", bits_type(dtype)), dtype) for n, dtype in enumerate(dtypes)]
         chosen = p.write("chosen", u32 if has_places else bits_type(dtypes[0]), LengthOf("x0"))
-        _choose_serially(p, choice, sources, chosen, has_places=has_places, is_sparse=is_sparse)
+        _choose_serially(p, choice, sources, chosen, has_places=has_places)
     return p.build()
 
 
@@ -513,18 +509,15 @@ def _choose_serially(
     chosen: Buffer,
     *,
     has_places: bool = False,
-    is_sparse: bool = False,
 ) -> None:
     """Have one invocation write the chosen elements, or their indices, and their number.
 
-    Without a branch, but where it is predicted well: the next chosen element takes the place of one that is not.
+    There is no branch, which CPUs cannot predict: the next chosen element takes the place of one that is not.
     """
     number, place = p.write("number", u32, 1), p.var(0, u32)
     with p.range(sources[0].buffer.length) as k:
-        is_chosen = p.let(choice(sources, k))
-        with p.if_(is_chosen) if is_sparse else nullcontext():
-            chosen[place] = k if has_places else sources[0].buffer[k]
-            place.set(place + (constant(u32, 1) if is_sparse else is_chosen.cast(u32)))
+        chosen[place] = k if has_places else sources[0].buffer[k]
+        place.set(place + choice(sources, k).cast(u32))
     number[0] = place
 
 

@@ -163,7 +163,7 @@ def _candidates(array: Array, number: int, largest: bool, backend: Backend) -> A
     is_candidate = _not_below if largest else _not_above
     while rank < sample.size // 4:
         given = [array, sample[rank : rank + 1]]
-        places = choose(is_candidate, given, backend, has_places=True, is_sparse=True)
+        places = choose(is_candidate, given, backend, has_places=True)
         if places.size >= number:
             return places
         rank *= 4
