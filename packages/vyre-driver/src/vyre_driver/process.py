@@ -13,7 +13,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
@@ -97,14 +96,13 @@ def run(
     return subprocess.CompletedProcess(command, child.returncode, *outputs)
 
 
-def end_with_parent(grace: float = 0.0) -> None:
-    """In a child: end this process `grace` seconds after its standard input is closed, whatever it does then."""
+def end_with_parent() -> None:
+    """In a child: end this process when its standard input is closed, whatever it does then."""
 
     def wait() -> None:
         with contextlib.suppress(OSError):
             while os.read(0, 1 << 12):
                 pass
-        time.sleep(grace)
         os._exit(1)
 
     threading.Thread(target=wait, name="parent", daemon=True).start()

@@ -309,10 +309,10 @@ class EngineBackend(ProfiledBackend, ResidentBackend, contract=1, checked=False)
         with self._session.locked() as device:
             return device.port.describe(unit)
 
-    def lowering_target(self, config: DispatchConfig = DEFAULT_CONFIG) -> Target:
+    def lowering_target(self) -> Target:
         """Return the target for which programs are lowered, for reports. Not part of the contract."""
         with self._session.locked() as device:
-            return device.target_for(config)
+            return device.target_for(DEFAULT_CONFIG)
 
     def session(self) -> AbstractContextManager[Device]:
         """Return a context that locks the open device, for the engine and its tools. Not part of the contract."""

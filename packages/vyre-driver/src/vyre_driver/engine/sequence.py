@@ -1,6 +1,6 @@
-"""Sequences of dispatches over resident memory: enqueued in order, waited for runner, and recorded where that pays.
+"""Sequences of dispatches over resident memory: enqueued in order, waited for once, and recorded where that pays.
 
-A sequence is prepared runner: `LaunchTemplate` makes the launches of its steps, `Segments` enqueue or replay them.
+A sequence is prepared once: `LaunchTemplate` makes the launches of its steps, `Segments` enqueue or replay them.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ class Segments:
             times -= done
 
     def enqueue(self, steps: Steps, resolve: Resolve, backlog: Backlog) -> None:
-        """Enqueue everything runner, one by one."""
+        """Enqueue everything once, one by one."""
         self._runs += 1
         for segment in self._segments:
             segment.enqueue(steps, resolve, backlog)
@@ -301,7 +301,7 @@ class CachedSequence:
 class Sequences:
     """The sequences of one backend. A sequence is known by the identity of its steps.
 
-    They are waited for runner, with nothing in between but what an indirect grid needs and what bounds the launches in
+    They are waited for once, with nothing in between but what an indirect grid needs and what bounds the launches in
     flight. A trap is raised at the end: the steps behind it have run.
     """
 

@@ -440,15 +440,15 @@ _stores: dict[CacheSettings, DiskStore] = {}
 _guard = ForkGuard()
 
 
-def shared_store(settings: CacheSettings | None = None) -> DiskStore | None:
-    """The one store of this process for these settings (None: those of the environment).
+def shared_store() -> DiskStore | None:
+    """The one store of this process for the settings of the environment.
 
     None where the store is off, or where there is no folder for it.
     """
-    if (CacheMode.of() if settings is None else settings.mode) is CacheMode.OFF:
+    if CacheMode.of() is CacheMode.OFF:
         return None
     try:
-        settings = CacheSettings.of() if settings is None else settings
+        settings = CacheSettings.of()
     except FileNotFoundError as error:
         _say_once(f"nothing is cached between processes: {error}")
         return None

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import index
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, SupportsIndex
+from typing import NamedTuple, SupportsIndex
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig, Extent
 from vyre_driver.backend.received import validated as validated
@@ -23,10 +23,6 @@ from vyre_foundation.ir.expr import Id, IdKind
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.shapes import on_axes, surplus_axis
 from vyre_foundation.validate.facts import Facts
-
-if TYPE_CHECKING:
-    from vyre_driver.plan.tail import TailMaskPolicy
-
 
 ROWS = 16
 """Rows of workgroups for each worker: enough that none waits for long when the others are done."""

@@ -111,7 +111,7 @@ def trapping() -> WitnessProgram:
     return WitnessProgram(p.build(), {"x": np.arange(16, dtype=np.uint32)}, effect)
 
 
-def permuted(count: int = 70) -> WitnessProgram:
+def permuted() -> WitnessProgram:
     """out = a - b, bound before its inputs, and these the other way round."""
     text = """program permuted workgroup(32, 1, 1) {
       write out: u32[len(b)] @0; read b: u32[] @1; read a: u32[] @2;
@@ -121,7 +121,7 @@ def permuted(count: int = 70) -> WitnessProgram:
     def effect(m: Arrays) -> None:
         m["out"][:] = m["a"] - m["b"]
 
-    a, b = np.arange(count, dtype=np.uint32) * 7919, np.arange(count, dtype=np.uint32) * 31
+    a, b = np.arange(70, dtype=np.uint32) * 7919, np.arange(70, dtype=np.uint32) * 31
     return WitnessProgram(parse(text), {"a": a, "b": b}, effect)
 
 
