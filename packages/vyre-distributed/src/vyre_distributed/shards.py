@@ -20,6 +20,7 @@ from itertools import pairwise
 from math import prod
 
 from vyre_distributed.access_bounds import AccessBounds
+from vyre_driver.plan.binding import host_buffers
 from vyre_driver.plan.determinism import launch_determinism, launch_facts
 from vyre_driver.plan.indirect import find_indirect_dispatch
 from vyre_driver.plan.launch import LaunchPlan
@@ -234,7 +235,7 @@ def _ids(plan: LaunchPlan, axis: int, first: int, groups: int) -> Mapping[Expr, 
 
 
 def _shard(plan: LaunchPlan, reach: AccessBounds, axis: int, first: int, groups: int) -> Shard:
-    visible = [buffer for buffer in plan.program.buffers if buffer.memory.is_host_visible]
+    visible = host_buffers(plan.program)
     needs = {buffer.name: NO_ELEMENTS for buffer in visible}
     writes = {buffer.name: NO_ELEMENTS for buffer in visible if buffer.is_output}
     for access in reach.accesses(_ids(plan, axis, first, groups)):

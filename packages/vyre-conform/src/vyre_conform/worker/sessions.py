@@ -19,6 +19,7 @@ from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.pipeline import CompiledPipeline
 from vyre_driver.backend.resources import ResidentDispatchStep, ResidentReadRange, Resource
 from vyre_driver.pipeline.compile import compile
+from vyre_driver.plan.binding import host_buffers
 from vyre_driver.plan.launch import plan_launch
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.program import Program
@@ -225,7 +226,7 @@ class _Memory:
 
     def of(self, program: Program) -> tuple[Resource, ...]:
         """One for each buffer that the host sees, in binding order."""
-        return tuple(self[buffer.name] for buffer in program.buffers if buffer.memory.is_host_visible)
+        return tuple(self[buffer.name] for buffer in host_buffers(program))
 
     def upload(self, inputs: Mapping[str, bytes]) -> None:
         for name, data in inputs.items():

@@ -16,6 +16,7 @@ from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.typed import array_bytes, input_model, require_names
 from vyre_driver.errors import InvalidInput, UnsupportedFeature
+from vyre_driver.plan.binding import host_buffers
 from vyre_driver.plan.indirect import find_indirect_dispatch
 from vyre_driver.plan.launch import plan_launch
 from vyre_foundation.ir.buffer import Buffer, PerLaunch
@@ -152,7 +153,7 @@ def _signature(
             _signatures.clear()
         lengths = _output_lengths(backend.id(), program, byte_lengths, config)
         outputs = tuple([(b, input_model(program, b), lengths[b.name]) for b in program.outputs])
-        visible = tuple([b.name for b in program.buffers if b.memory.is_host_visible])
+        visible = tuple([b.name for b in host_buffers(program)])
         found = _signatures[key] = ArraySignature(program, outputs, visible)
     return found
 

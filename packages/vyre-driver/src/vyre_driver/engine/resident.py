@@ -33,6 +33,7 @@ from vyre_driver.backend.results import Inputs, Outputs, TimedDispatchResult, ho
 from vyre_driver.backend.typed import as_arrays, ordered_inputs, require_whole_elements, shaped
 from vyre_driver.engine.port import Allocation
 from vyre_driver.errors import DeviceOutOfMemory, InvalidInput, StaleHandle, UnsupportedFeature
+from vyre_driver.plan.binding import host_buffers
 from vyre_driver.plan.launch import LaunchPlan
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.program import Program
@@ -263,11 +264,6 @@ def require_range(resource: Resource, offset: int, byte_len: int) -> None:
 def _require_bytes(name: str, needed: int, got: int) -> None:
     if needed != got:
         raise InvalidInput(name, needed=f"{needed} bytes", got=f"{got} bytes", fix="pass memory of exactly that size")
-
-
-def host_buffers(program: Program) -> tuple[Buffer, ...]:
-    """The inputs and outputs of a program in binding order; what is both comes once."""
-    return tuple([buffer for buffer in program.buffers if buffer.memory.is_host_visible])
 
 
 def bound_buffers(residents: Residents, program: Program, resources: Sequence[Resource]) -> tuple[Buffer, ...]:

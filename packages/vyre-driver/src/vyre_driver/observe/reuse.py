@@ -21,6 +21,7 @@ from vyre_driver.backend.pipeline import CompiledPipeline
 from vyre_driver.backend.resources import ResidentDispatchStep, ResidentReadRange, ResidentWave, Resource
 from vyre_driver.backend.results import ResidentSequenceTiming, TimedDispatchResult, host_bytes
 from vyre_driver.errors import ResidentGraphReuseTelemetryError
+from vyre_driver.plan.binding import host_buffers
 from vyre_foundation.ir.program import Program
 from vyre_foundation.locks import ForkGuard
 
@@ -178,8 +179,8 @@ class ReuseWatch(DelegatingBackend, contract=1, checked=False):
     def read(self, program: Program, resources: Sequence[Resource], times: int = 1) -> None:
         """Count that a dispatch has read the resources of its inputs, so often."""
         inputs = set(program.inputs)
-        visible = [buffer for buffer in program.buffers if buffer.memory.is_host_visible]
-        given = [resource for buffer, resource in zip(visible, resources, strict=True) if buffer in inputs]
+        bound = zip(host_buffers(program), resources, strict=True)
+        given = [resource for buffer, resource in bound if buffer in inputs]
         with self._guard.lock:
             warm = [resource for resource in given if resource not in self._fresh]
             self._fresh.difference_update(given)

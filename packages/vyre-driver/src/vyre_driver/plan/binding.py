@@ -178,6 +178,11 @@ def role_of(buffer: Buffer) -> BindingRole | None:
             return None
 
 
+def host_buffers(program: Program) -> tuple[Buffer, ...]:
+    """Return the inputs and outputs of a program in binding order. A buffer that is both comes once."""
+    return tuple([buffer for buffer in program.buffers if buffer.memory.is_host_visible])
+
+
 def binding_plans_share_layout(first: BindingPlan, second: BindingPlan) -> bool:
     """Return whether the arguments for one plan can be bound for the other."""
     return first.fingerprint() == second.fingerprint()

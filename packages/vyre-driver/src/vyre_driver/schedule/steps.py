@@ -28,10 +28,11 @@ from vyre_driver.graph.nodes import (
 )
 from vyre_driver.graph.ranges import accesses, plan_dispatch
 from vyre_driver.plan import moves
+from vyre_driver.plan.binding import host_buffers
 from vyre_driver.plan.coverage import written_everywhere
 from vyre_driver.plan.launch import LaunchPlan, plan_launch
 from vyre_driver.policy.loop import LoopVerdict, choose_batches
-from vyre_foundation.ir.buffer import Access, Buffer
+from vyre_foundation.ir.buffer import Access
 from vyre_foundation.ir.program import Program
 
 
@@ -219,14 +220,14 @@ class StepBuilder:
         config = DispatchConfig(grid_override=step.step.grid_override)
         if isinstance(step.node, DispatchNode):
             return plan_dispatch(program, dict(step.node.ranges), config)
-        sizes = {b.name: r.byte_len for b, r in zip(visible_buffers(program), resources, strict=True)}
+        sizes = {b.name: r.byte_len for b, r in zip(host_buffers(program), resources, strict=True)}
         return plan_launch(program, [sizes[buffer.name] for buffer in program.inputs], config)
 
     # ── steps ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _bound(self, node: DispatchNode) -> tuple[Resource, ...]:
         ranges = dict(node.ranges)
-        return tuple([self._resources[ranges[buffer.name].buffer] for buffer in visible_buffers(node.program)])
+        return tuple([self._resources[ranges[buffer.name].buffer] for buffer in host_buffers(node.program)])
 
     def _copy(self, source: BufferRange, target: BufferRange) -> ResidentDispatchStep:
         sizes = [self._graph.buffer(part.buffer).dtype.size for part in (source, target)]
@@ -260,11 +261,6 @@ class StepBuilder:
             return None
         size = self._size(part)
         return self._resources[part.buffer], part.start * size, size
-
-
-def visible_buffers(program: Program) -> tuple[Buffer, ...]:
-    """The inputs and outputs of a program in binding order; what is both comes once."""
-    return tuple([buffer for buffer in program.buffers if buffer.memory.is_host_visible])
 
 
 def programs_of(calls: Sequence[ExecutableCall]) -> list[Program]:
