@@ -53,7 +53,7 @@ _REMEDIES = {
 
 
 @contextmanager
-def translated(backend: str, *, requested: int = 0, where: str = "") -> Iterator[None]:
+def translated(backend: str, *, requested: int = 0) -> Iterator[None]:
     """Turn what CuPy raises inside of the block into a `BackendError`; `requested` are the bytes asked for."""
     try:
         yield
@@ -61,7 +61,7 @@ def translated(backend: str, *, requested: int = 0, where: str = "") -> Iterator
         status = status_of(error)
         if status is None:
             raise
-        raise from_status(backend, status, str(error), requested=requested, where=where) from error
+        raise from_status(backend, status, str(error), requested=requested) from error
 
 
 def status_of(error: BaseException) -> int | None:
@@ -75,10 +75,10 @@ def status_of(error: BaseException) -> int | None:
     return status if isinstance(status, int) else None
 
 
-def from_status(backend: str, status: int, reason: str, *, requested: int = 0, where: str = "") -> BackendError:
+def from_status(backend: str, status: int, reason: str, *, requested: int = 0) -> BackendError:
     """The error for a status number of CUDA; `reason` are its own words."""
     if status == OUT_OF_MEMORY:
-        return DeviceOutOfMemory(requested, where=where)
+        return DeviceOutOfMemory(requested)
     if status in LOST:
-        return DeviceLost(backend, reason, fix=_AGAIN if status in STICKY else "", where=where)
-    return DispatchFailed(reason, backend=backend, status=status, fix=_REMEDIES.get(status, ""), where=where)
+        return DeviceLost(backend, reason, fix=_AGAIN if status in STICKY else "")
+    return DispatchFailed(reason, backend=backend, status=status, fix=_REMEDIES.get(status, ""))

@@ -37,14 +37,14 @@ class LaunchRefused(Exception):
 
 
 @contextmanager
-def translated(backend: str, *, requested: int = 0, where: str = "") -> Iterator[None]:
+def translated(backend: str, *, requested: int = 0) -> Iterator[None]:
     """Turn what the runtime raises inside of the block into a `BackendError`; `requested` are the bytes asked for."""
     try:
         yield
     except cl.Error as error:
-        raise from_status(backend, error.code, str(error), requested=requested, where=where) from error
+        raise from_status(backend, error.code, str(error), requested=requested) from error
     except LaunchRefused as refused:
-        raise from_status(backend, refused.status, str(refused), where=where) from refused
+        raise from_status(backend, refused.status, str(refused)) from refused
 
 
 def status_name(status: int) -> str:
@@ -52,10 +52,10 @@ def status_name(status: int) -> str:
     return next((name for name, value in vars(cl.status_code).items() if value == status), str(status))
 
 
-def from_status(backend: str, status: int, reason: str, *, requested: int = 0, where: str = "") -> BackendError:
+def from_status(backend: str, status: int, reason: str, *, requested: int = 0) -> BackendError:
     """The error for a status number of the runtime; `reason` are the runtime's own words."""
     if status in _NO_MEMORY:
-        return DeviceOutOfMemory(requested, where=where)
+        return DeviceOutOfMemory(requested)
     if status in _LOST:
-        return DeviceLost(backend, reason, where=where)
-    return DispatchFailed(reason, backend=backend, status=status, fix=_REMEDIES.get(status, ""), where=where)
+        return DeviceLost(backend, reason)
+    return DispatchFailed(reason, backend=backend, status=status, fix=_REMEDIES.get(status, ""))
