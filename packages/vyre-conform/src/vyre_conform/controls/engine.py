@@ -45,18 +45,14 @@ def on_engine(
     where: str,
     wrap: Wrap,
     target: Callable[[], Target] = generous_target,
-    by: str = "vector",
     port: type[FakePort] = FakePort,
 ) -> Plant:
-    """The engine with the attribute `where` (``module:name`` or ``module:Class.name``) of its process replaced.
-
-    `by` executes kernels: "scalar" runs one invocation after the other up to a barrier, "vector" all side by side.
-    """
+    """The engine with the attribute `where` (``module:name`` or ``module:Class.name``) of its process replaced."""
 
     def begin() -> EngineBackend:
         owner, name = found(where)
         setattr(owner, name, wrap(getattr(owner, name)))
-        return engine(target, by, port)
+        return engine(target, port=port)
 
     return Plant(begin, right_engine(target, port), where)
 
@@ -86,7 +82,10 @@ def right_engine(target: Callable[[], Target], port: type[FakePort] = FakePort) 
 
 
 def engine(target: Callable[[], Target], by: str = "vector", port: type[FakePort] = FakePort) -> EngineBackend:
-    """The engine over a device that executes kernels with an evaluator."""
+    """The engine over a device.
+
+    `by` executes kernels: "scalar" runs one invocation after the other up to a barrier, "vector" all side by side.
+    """
     if port.shares_host_memory:
         setattr(Device, "host_memory", _rubbish)  # noqa: B010 - for the type checker
     return EngineBackend("mutant", lambda: port(EVALUATORS[by], generous_profile("mutant"), target()))
