@@ -270,10 +270,10 @@ def condition(given: TracedFunction, name: str, example: str, *values: object) -
     return found
 
 
-def starts_of(given: object, length: int, name: str = "starts") -> HostArray:
+def starts_of(given: object, length: int) -> HostArray:
     """The starts of segments, and the end of the last: integers of any type that ascend from 0 to `length`."""
-    starts = vector(known(array_of(given, name), name), name)
-    of_kind(starts, "iu", "integers", name)
+    starts = vector(known(array_of(given, "starts"), "starts"), "starts")
+    of_kind(starts, "iu", "integers", "starts")
     found: HostArray = np.asarray(starts)
     falls = found[1:] < found[:-1]
     if not found.size or found[0] != 0 or found[-1] != length or np.count_nonzero(falls):
@@ -282,7 +282,7 @@ def starts_of(given: object, length: int, name: str = "starts") -> HostArray:
             at = int(falls.argmax())
             got = f"{found[at]}, and {found[at + 1]} after it"
         fix = "pass the first element of each segment, and the length of the array last"
-        raise InvalidInput(name, needed=f"ascending integers from 0 to {length}", got=got, fix=fix)
+        raise InvalidInput("starts", needed=f"ascending integers from 0 to {length}", got=got, fix=fix)
     return found
 
 

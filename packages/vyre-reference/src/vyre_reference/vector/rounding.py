@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from vyre_reference.vector.registers import Values
 
-F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
 
 
