@@ -71,6 +71,10 @@ class BufferMemory:
             with suppress(cl.Error):  # of a lost device everything is gone, and a second time is no harm
                 self.argument.release()
 
+    def enqueue_fill(self, queue: cl.CommandQueue, byte: int, size: int) -> cl.Event:
+        """Enqueue filling the first `size` bytes with `byte`; the event is its end."""
+        return cl.enqueue_fill(queue, self.argument, np.array([byte], np.uint8), size)
+
 
 class HostMemory(BufferMemory):
     """Host memory that the device uses in place: `contents` are bytes in one piece that may be written to."""
@@ -110,10 +114,6 @@ class HostMemory(BufferMemory):
         """Set the first `size` bytes."""
         self._bytes[:size] = byte
 
-    def enqueue_fill(self, queue: cl.CommandQueue, byte: int, size: int) -> cl.Event:
-        """The same as a command, after all that were enqueued before."""
-        return cl.enqueue_fill(queue, self.argument, np.array([byte], np.uint8), size)
-
 
 class DeviceMemory(BufferMemory):
     """Memory of the device alone, reached by commands."""
@@ -133,10 +133,6 @@ class DeviceMemory(BufferMemory):
     def enqueue_write(self, queue: cl.CommandQueue, data: memoryview, offset: int) -> cl.Event:
         """Enqueue a copy from host memory; the event is its end."""
         return cl.enqueue_copy(queue, self.argument, data, dst_offset=offset, is_blocking=False)
-
-    def enqueue_fill(self, queue: cl.CommandQueue, byte: int, size: int) -> cl.Event:
-        """Enqueue filling the first `size` bytes with `byte`; the event is its end."""
-        return cl.enqueue_fill(queue, self.argument, np.array([byte], np.uint8), size)
 
 
 def over_host_pointer(context: cl.Context, data: memoryview) -> Argument | None:
