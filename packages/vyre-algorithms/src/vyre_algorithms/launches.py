@@ -207,60 +207,50 @@ def _in_graph(graph: GraphRecorder, array: Array) -> RecordedRange:
     return made
 
 
-class InlinedGraph:
-    """Records into a graph of the caller what algorithms record: an input is the range or the array that is passed."""
+class _GivenArrays:
+    """Inputs that are the arrays or ranges of the caller, and outputs by name."""
 
-    def __init__(self, recorder: GraphRecorder, arrays: Mapping[str, object]) -> None:
-        self.recorder, self._arrays = recorder, arrays
+    def __init__(self, arrays: Mapping[str, object]) -> None:
+        self._arrays = arrays
         self.outputs: dict[str, Array] = {}
 
     def input(self, name: str, dtype: DType, count: int) -> Array:
-        """The range that the caller passes by this name."""
+        """The array or range that the caller passes by this name."""
         return self._arrays[name]
 
+    def output(self, name: str, source: Array) -> None:
+        """Make an array or a range an output."""
+        self.outputs[name] = source
+
+
+class InlinedGraph(_GivenArrays):
+    """Records into a graph of the caller what algorithms record."""
+
+    def __init__(self, recorder: GraphRecorder, arrays: Mapping[str, object]) -> None:
+        super().__init__(arrays)
+        self.recorder = recorder
+
     def dispatch(
-        self,
-        program: Program,
-        arrays: Mapping[str, object],
-        /,
-        *,
-        config: DispatchConfig = DEFAULT_CONFIG,
+        self, program: Program, arrays: Mapping[str, object], /, *, config: DispatchConfig = DEFAULT_CONFIG
     ) -> dict[str, Array]:
         """The outputs of a program by name."""
         return record(self.recorder, program, arrays, config)
 
-    def output(self, name: str, source: Array) -> None:
-        """Make a range an output."""
-        self.outputs[name] = source
 
-
-class ImmediateGraph:
+class ImmediateGraph(_GivenArrays):
     """Runs what algorithms record, at once: a range is an array, in the memory of `backend` if `is_on_device`."""
 
     def __init__(self, backend: VyreBackend, arrays: Mapping[str, object], *, is_on_device: bool) -> None:
-        self.backend, self.is_on_device, self._arrays = backend, is_on_device, arrays
-        self.outputs: dict[str, Array] = {}
-
-    def input(self, name: str, dtype: DType, count: int) -> Array:
-        """The array that the caller passes by this name."""
-        return self._arrays[name]
+        super().__init__(arrays)
+        self.backend, self.is_on_device = backend, is_on_device
 
     def dispatch(
-        self,
-        program: Program,
-        arrays: Mapping[str, object],
-        /,
-        *,
-        config: DispatchConfig = DEFAULT_CONFIG,
+        self, program: Program, arrays: Mapping[str, object], /, *, config: DispatchConfig = DEFAULT_CONFIG
     ) -> dict[str, Array]:
         """The outputs of a program by name."""
         if self.is_on_device:
             return dispatch_device_arrays(self.backend, program, arrays, config)
         return self.backend.dispatch_arrays(program, arrays, config)
-
-    def output(self, name: str, source: Array) -> None:
-        """Make an array an output."""
-        self.outputs[name] = source
 
 
 Recorder: TypeAlias = GraphRecorder | ImmediateGraph | InlinedGraph | ResidentGraph
