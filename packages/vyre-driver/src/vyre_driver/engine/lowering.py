@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
-from vyre_driver.codegen.joined import joined as joined
 from vyre_driver.codegen.lower import legalize, passes_of
 from vyre_driver.engine.pending import Deadline
 from vyre_driver.engine.port import DevicePort, SourceUnit
@@ -15,7 +14,7 @@ from vyre_driver.errors import UnsupportedFeature
 from vyre_driver.legalization.context import Context
 from vyre_driver.legalization.expand import expand_calls
 from vyre_driver.legalization.forms.forms import Forms
-from vyre_driver.legalization.lowered import Lowered
+from vyre_driver.legalization.lowered import Lowered, joined as joined
 from vyre_driver.legalization.ranges import Ranges
 from vyre_driver.legalization.target import Target
 from vyre_driver.pipeline.settings import flag

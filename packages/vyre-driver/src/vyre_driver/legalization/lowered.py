@@ -6,7 +6,7 @@ without grid barriers has one kernel and one `KernelLaunch`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -80,3 +80,15 @@ class Lowered:
     traps: tuple[str, ...] = ()
     texts: Mapping[CallForm, TextModule] = field(default_factory=dict)
     functions: Mapping[CallForm, LoweredFunction] = field(default_factory=dict)
+
+
+def joined(parts: Sequence[Lowered]) -> Lowered:
+    """The kernels of all `parts` in order, to be printed as one unit: how they are launched stays with the parts."""
+    return Lowered(
+        source=parts[0].source,
+        kernels=tuple(kernel for part in parts for kernel in part.kernels),
+        schedule=(),
+        buffers={},
+        texts={form: text for part in parts for form, text in part.texts.items()},
+        functions={form: function for part in parts for form, function in part.functions.items()},
+    )

@@ -9,9 +9,8 @@ from dataclasses import replace
 import pytest
 
 from vyre_driver.codegen.c.unit import print_unit
-from vyre_driver.codegen.joined import joined
 from vyre_driver.codegen.lower import legalize
-from vyre_driver.legalization.lowered import RARELY
+from vyre_driver.legalization.lowered import RARELY, joined
 from vyre_foundation.build import Value, call, program
 from vyre_foundation.dialects import Composition, register, unregister
 from vyre_foundation.dtype import bool_, u32
