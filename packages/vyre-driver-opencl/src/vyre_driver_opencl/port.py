@@ -50,8 +50,6 @@ if TYPE_CHECKING:
 
     from vyre_driver.legalization.lowered import Lowered
     from vyre_driver.tune.candidate import TunedVariant
-    from vyre_driver_opencl.emit import OpenClSource
-    from vyre_driver_opencl.recording import Recording
 
 SECONDS_PER_BYTE, LEAST_SECONDS = 1e-8, 1e-2
 """What a copy or a fill by a command takes at most."""

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig, Extent
 from vyre_driver.backend.ops import core_supported_ops
-from vyre_driver.backend.pending import ReadyPending
+from vyre_driver.backend.pending import PendingDispatch, ReadyPending
 from vyre_driver.backend.pipeline import CompiledPipeline, PipelineCacheSnapshot
 from vyre_driver.backend.received import with_checks
 from vyre_driver.backend.resources import (
@@ -48,7 +48,6 @@ from vyre_driver.errors import BackendError, ContractMismatch, InvalidInput, Uns
 from vyre_foundation.ir.program import Program
 
 if TYPE_CHECKING:
-    from vyre_driver.backend.pending import PendingDispatch
     from vyre_driver.backend.results import HostBuffer
 
 CONTRACT = 1

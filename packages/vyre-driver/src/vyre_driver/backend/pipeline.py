@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from vyre_driver.backend.config import DispatchConfig
-from vyre_driver.backend.pending import ReadyPending
+from vyre_driver.backend.pending import PendingDispatch, ReadyPending
 from vyre_driver.backend.resources import Resource
 from vyre_driver.backend.results import (
     Inputs,
@@ -22,7 +22,6 @@ from vyre_driver.backend.results import (
 from vyre_driver.errors import UnsupportedFeature
 
 if TYPE_CHECKING:
-    from vyre_driver.backend.pending import PendingDispatch
     from vyre_driver.backend.typed import Array
 
 

@@ -13,14 +13,14 @@ from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig, Extent
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.pending import PendingDispatch
 from vyre_driver.backend.pipeline import CompiledPipeline, PipelineCacheSnapshot
-from vyre_driver.backend.resources import Resource
+from vyre_driver.backend.resources import ResidentDispatchStep, ResidentReadRange, ResidentWave, Resource
 from vyre_driver.backend.results import Inputs, OutputBuffers, Outputs, ResidentSequenceTiming, TimedDispatchResult
 from vyre_driver.device.profile import DeviceProfile
 from vyre_driver.engine.bind import compilation_config
 from vyre_driver.engine.device import Device
 from vyre_driver.engine.dispatcher import Dispatcher
 from vyre_driver.engine.pending import PAUSE, SLICE, Deadline
-from vyre_driver.engine.port import Allocation
+from vyre_driver.engine.port import Allocation, OpenPort, SourceUnit
 from vyre_driver.engine.resident import ResidentBackend, Residents
 from vyre_driver.engine.session import Session
 from vyre_driver.errors import UnsupportedFeature
@@ -35,11 +35,9 @@ from vyre_foundation.dtype import f32
 from vyre_foundation.ir.program import Program
 
 if TYPE_CHECKING:
-    from vyre_driver.backend.resources import ResidentDispatchStep, ResidentReadRange, ResidentWave
     from vyre_driver.backend.results import HostBuffer
     from vyre_driver.backend.typed import Array
     from vyre_driver.engine.cached_launch import CachedLaunch
-    from vyre_driver.engine.port import OpenPort, SourceUnit
     from vyre_driver.engine.sequence import Sequences
     from vyre_driver.observe.trace import Trace
     from vyre_driver.policy.native import Measured, NativeVerdict

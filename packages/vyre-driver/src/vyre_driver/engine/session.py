@@ -14,15 +14,13 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.backend.received import require_kind
 from vyre_driver.engine.device import Device
-from vyre_driver.engine.pending import PAUSE, Deadline, keep
-from vyre_driver.engine.port import DevicePort
+from vyre_driver.engine.pending import PAUSE, Deadline, WaitLimit, keep
+from vyre_driver.engine.port import DevicePort, OpenPort
 from vyre_driver.errors import BackendError, DeviceLost, DispatchFailed, StaleHandle
 from vyre_driver.pipeline.store import shared_store
 from vyre_foundation.locks import acquire_into
 
 if TYPE_CHECKING:
-    from vyre_driver.engine.pending import WaitLimit
-    from vyre_driver.engine.port import OpenPort
     from vyre_driver.observe.metrics import Counters
 
 

@@ -20,7 +20,7 @@ from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.delegate import DelegatingBackend, innermost
 from vyre_driver.errors import BackendUnavailable, InvalidLaunch, InvalidSetting, MissingExtra
-from vyre_driver.observe.calls import observed
+from vyre_driver.observe.calls import Observer, observed
 from vyre_driver.observe.log import log_calls
 from vyre_driver.pipeline.compile import compile as compile_pipeline
 from vyre_driver.registry import backends as registry
@@ -29,7 +29,6 @@ from vyre_foundation.locks import ForkGuard
 
 if TYPE_CHECKING:
     from vyre_driver.backend.pipeline import CompiledPipeline
-    from vyre_driver.observe.calls import Observer
     from vyre_driver.observe.trace import Trace
     from vyre_driver.plan.specialize import SpecMap
 

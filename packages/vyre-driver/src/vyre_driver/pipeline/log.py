@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import logging
 
 
 def logger() -> logging.Logger:
-    """The logger ``vyre.cache``. Most processes have nothing to say, and do not import `logging`."""
+    """The logger ``vyre.cache``."""
     return logging.getLogger("vyre.cache")

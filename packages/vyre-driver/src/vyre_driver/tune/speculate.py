@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig, Preference
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.delegate import DelegatingPipeline, innermost
-from vyre_driver.backend.results import host_bytes
+from vyre_driver.backend.results import Inputs, Outputs, host_bytes
 from vyre_driver.errors import BackendError, UnsupportedFeature
 from vyre_driver.observe.live import compile as compile_pipeline
 from vyre_driver.pipeline.log import logger
@@ -34,7 +34,6 @@ from vyre_foundation.locks import acquire_into
 
 if TYPE_CHECKING:
     from vyre_driver.backend.pipeline import CompiledPipeline
-    from vyre_driver.backend.results import Inputs, Outputs
     from vyre_driver.device.profile import Extent
     from vyre_foundation.ir.program import Program
 

@@ -20,7 +20,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
-from vyre_driver.backend.results import host_bytes
+from vyre_driver.backend.results import Inputs, host_bytes
 from vyre_driver.backend.typed import ordered_inputs
 from vyre_driver.errors import BackendError
 from vyre_driver.plan.cost import estimate
@@ -34,7 +34,6 @@ from vyre_driver.tune.race import MARGIN, Clock, race
 
 if TYPE_CHECKING:
     from vyre_driver.backend.pipeline import CompiledPipeline
-    from vyre_driver.backend.results import Inputs
     from vyre_driver.device.profile import DeviceProfile, Extent
     from vyre_driver.device.queue import Queue
     from vyre_foundation.ir.program import Program

@@ -91,7 +91,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING
 
 from vyre_foundation.ir.argument import require
 from vyre_foundation.ir.program import Program
@@ -121,9 +120,6 @@ from vyre_foundation.validate.report import ValidationReport
 from vyre_foundation.validate.rules import Rules
 from vyre_foundation.validate.scope import SCOPE_CODES
 from vyre_foundation.validate.uniformity import Analysis
-
-if TYPE_CHECKING:
-    from vyre_foundation.validate.uniformity import Analysis
 
 __all__ = [
     "Determinism",
