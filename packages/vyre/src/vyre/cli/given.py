@@ -11,7 +11,7 @@ import click
 import numpy as np
 
 from vyre.cli.plan import byte_lengths, counted
-from vyre.cli.source import named_paths, read_array, read_bytes
+from vyre.cli.source import read_arrays, read_bytes
 from vyre_driver.backend.config import MAX_TIMEOUT
 from vyre_driver.errors import InvalidInput
 from vyre_driver.graph.nodes import BufferKind, Graph
@@ -76,10 +76,9 @@ def _option_for(buffer: Buffer) -> str:
 
 def arrays_of(program: Program, inputs: tuple[str, ...], lengths: tuple[str, ...]) -> dict[str, Any]:
     """An array for each input of a program: from its file, else zeros."""
-    types = {buffer.name: buffer.dtype for buffer in program.inputs}
-    arrays = {name: read_array(types, name, path) for name, path in named_paths(inputs, "--input").items()}
-    if LAUNCH_SHAPE in types:
-        require_inputs(program, {**dict.fromkeys(types.keys() - {LAUNCH_SHAPE}), **arrays})
+    arrays = read_arrays(program.inputs, inputs)
+    others = dict.fromkeys(buffer.name for buffer in program.inputs if buffer.name != LAUNCH_SHAPE)
+    require_inputs(program, {**others, **arrays})
     counts = {name: array.size for name, array in arrays.items()} | counted(lengths)
     for buffer, size in zip(program.inputs, byte_lengths(program, counts), strict=True):
         dtype = np.dtype(buffer.dtype.numpy)
@@ -90,6 +89,5 @@ def arrays_of(program: Program, inputs: tuple[str, ...], lengths: tuple[str, ...
 def arrays_of_graph(graph: Graph, inputs: tuple[str, ...]) -> dict[str, Any]:
     """An array for each input of a graph: from its file, else zeros."""
     declared = graph.of(BufferKind.INPUT)
-    types = {buffer.name: buffer.dtype for buffer in declared}
-    arrays = {name: read_array(types, name, path) for name, path in named_paths(inputs, "--input").items()}
+    arrays = read_arrays(declared, inputs)
     return {b.name: arrays.get(b.name, np.zeros(b.count, b.dtype.numpy)) for b in declared}

@@ -12,7 +12,7 @@ from vyre.cli.given import BACKEND
 from vyre.cli.outcome import JSON, Answer, readable_size, readable_time
 from vyre.cli.source import (
     named_paths,
-    read_array,
+    read_arrays,
     read_bytes,
     require_distinct,
     require_writable,
@@ -153,8 +153,7 @@ def run(
 
 
 def _arrays(graph: Graph, inputs: tuple[str, ...]) -> dict[str, Any]:
-    types = {buffer.name: buffer.dtype for buffer in graph.of(BufferKind.INPUT)}
-    return {name: read_array(types, name, path) for name, path in named_paths(inputs, "--input").items()}
+    return read_arrays(graph.of(BufferKind.INPUT), inputs)
 
 
 def _read(file: Path) -> Graph:

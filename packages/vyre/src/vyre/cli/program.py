@@ -20,7 +20,7 @@ from vyre.cli.outcome import JSON, Answer, readable_time
 from vyre.cli.plan import MAX_DIGITS
 from vyre.cli.source import (
     named_paths,
-    read_array,
+    read_arrays,
     read_program,
     require_distinct,
     require_writable,
@@ -125,8 +125,7 @@ def run(
         program = read_program(file, answer) if compiled is None else compiled.program
         program = specialized(program, spec)
         program.validate()
-        types = {buffer.name: buffer.dtype for buffer in program.inputs}
-        arrays = {name: read_array(types, name, path) for name, path in named_paths(inputs, "--input").items()}
+        arrays = read_arrays(program.inputs, inputs)
         targets = _targets(program, arrays, outputs)
         require_distinct(targets, "--output")
         if evidence is not None:
@@ -244,7 +243,21 @@ def _finish(
     for name, path in targets.items():
         with writing(path, "--output"):
             write_array(path, results[name])
-    _report_run(answer, backend, seconds, results, targets, notes)
+    if answer.as_json:
+        described = {
+            name: {"dtype": str(a.dtype), "count": a.size, "file": str(targets[name]) if name in targets else None}
+            for name, a in results.items()
+        }
+        shown = {"diagnostics": [note.to_json() for note in notes]} if notes else {}
+        answer.json({"backend": backend, "wall_s": seconds, "outputs": described, **shown})
+        return
+    rows = [
+        (name, str(a.dtype), str(a.size), str(targets.get(name, "–")), np.array2string(a, threshold=6, edgeitems=3))
+        for name, a in results.items()
+    ]
+    answer.table(
+        f"{backend}, {readable_time(seconds)} with compilation", ("output", "type", "count", "file", "elements"), rows
+    )
 
 
 def _targets(program: Program, arrays: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Path]:
@@ -274,28 +287,3 @@ def _dispatch_with_evidence(
         file.write_text(bundle.to_json(), "utf-8")
     pairs = zip(program.outputs, result.outputs, strict=True)
     return {buffer.name: np.frombuffer(view, buffer.dtype.numpy) for buffer, view in pairs}
-
-
-def _report_run(
-    answer: Answer,
-    backend: str,
-    seconds: float,
-    results: dict[str, Any],
-    targets: dict[str, Path],
-    notes: list[Diagnostic],
-) -> None:
-    if answer.as_json:
-        described = {
-            name: {"dtype": str(a.dtype), "count": a.size, "file": str(targets[name]) if name in targets else None}
-            for name, a in results.items()
-        }
-        shown = {"diagnostics": [note.to_json() for note in notes]} if notes else {}
-        answer.json({"backend": backend, "wall_s": seconds, "outputs": described, **shown})
-        return
-    rows = [
-        (name, str(a.dtype), str(a.size), str(targets.get(name, "–")), np.array2string(a, threshold=6, edgeitems=3))
-        for name, a in results.items()
-    ]
-    answer.table(
-        f"{backend}, {readable_time(seconds)} with compilation", ("output", "type", "count", "file", "elements"), rows
-    )

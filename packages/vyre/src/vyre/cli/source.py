@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import click
 import numpy as np
@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from vyre.cli.outcome import Answer
 from vyre_driver import SpecMap, specialize
+from vyre_driver.graph.nodes import GraphBuffer
 from vyre_driver.graph.wire import MAGIC as GRAPH
 from vyre_driver.observe import writing as places
 from vyre_driver.observe.diagnostics import Source, of_migration
@@ -21,6 +22,7 @@ from vyre_foundation import Program, decode, parse, print_program
 from vyre_foundation.discovery.migration import migrate
 from vyre_foundation.dtype import DType
 from vyre_foundation.errors import VyreError
+from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.wire import MAGIC
 
 WRITE = "in Python, write `vyre.print_program(kernel.program)` to a file, such as kernel.vyre, and name that"
@@ -113,6 +115,12 @@ def named_paths(pairs: Iterable[str], option: str) -> dict[str, Path]:
             raise click.BadParameter(f"{option} names {name!r} twice. Fix: name it once")
         found[name] = Path(path)
     return found
+
+
+def read_arrays(declared: Iterable[Buffer | GraphBuffer], inputs: Iterable[str]) -> dict[str, Any]:
+    """The arrays in the files of ``name=path`` options, for some of the declared inputs."""
+    types = {buffer.name: buffer.dtype for buffer in declared}
+    return {name: read_array(types, name, path) for name, path in named_paths(inputs, "--input").items()}
 
 
 def read_array(types: Mapping[str, DType], name: str, path: Path) -> npt.NDArray[np.generic]:

@@ -11,7 +11,7 @@ import click
 from vyre.cli.given import GRID, require_inputs
 from vyre.cli.outcome import JSON, Answer, readable_time
 from vyre.cli.program import FILE, INPUTS, INVOCATIONS, extents, numbers
-from vyre.cli.source import named_paths, read_array, read_program
+from vyre.cli.source import read_arrays, read_program
 from vyre.execution import tune as tune_over
 from vyre_driver import DispatchConfig
 from vyre_driver.tune.programs import Tuning
@@ -49,8 +49,7 @@ def tune(
     with answer.failures(), answer.progress():
         program = read_program(file, answer)
         program.validate()
-        types = {buffer.name: buffer.dtype for buffer in program.inputs}
-        arrays = {name: read_array(types, name, path) for name, path in named_paths(inputs, "--input").items()}
+        arrays = read_arrays(program.inputs, inputs)
         require_inputs(program, arrays)
         found = tune_over(
             program,
