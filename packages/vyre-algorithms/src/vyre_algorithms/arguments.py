@@ -270,6 +270,14 @@ def condition(given: TracedFunction, name: str, example: str, *values: object) -
     return found
 
 
+def require_like(x: Array, y: Array) -> None:
+    """Refuse a vector `y` of another type or length than `x`."""
+    dtype, other = type_of(x), type_of(y, "y")
+    if other is not dtype or y.size != x.size:
+        needed, got = f"{x.size} elements of {dtype}", f"{y.size} of {other}"
+        raise InvalidInput("y", needed=needed, got=got, fix="pass two vectors of one type and length")
+
+
 def starts_of(given: object, length: int) -> HostArray:
     """The starts of segments, and the end of the last: integers of any type that ascend from 0 to `length`."""
     starts = vector(known(array_of(given, "starts"), "starts"), "starts")

@@ -39,8 +39,8 @@ from vyre_algorithms.arguments import (
     flattened,
     known,
     of_kind,
+    require_like,
     target,
-    type_of,
     vector,
 )
 from vyre_algorithms.launches import beside, launch, slots_beside, words
@@ -129,10 +129,7 @@ def exact_dot(x: object, y: object, /, *, out: Array | None = None, backend: Bac
     if dtype is f64:
         fix = "convert the vectors, or multiply them and use exact_sum, which rounds each product"
         raise InvalidInput("x", needed="an array of f16, bf16 or f32", got="one of f64", fix=fix)
-    other = type_of(right, "y")
-    if other is not dtype or right.size != left.size:
-        needed, got = f"{left.size} elements of {dtype}", f"{right.size} of {other}"
-        raise InvalidInput("y", needed=needed, got=got, fix="pass two vectors of one type and length")
+    require_like(left, right)
     if out is not None:
         target(out, [left, right], dtype, ())
     return delivered(beside(left, _sums([left, right], 1, dtype, backend).reshape(())), out)

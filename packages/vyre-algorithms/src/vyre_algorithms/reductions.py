@@ -31,6 +31,7 @@ from vyre_algorithms.arguments import (
     is_contiguous,
     memory_order,
     of_kind,
+    require_like,
     target,
     type_of,
     vector,
@@ -377,10 +378,7 @@ def dot(x: object, y: object, /, *, out: Array | None = None, backend: Backend =
     """
     left, right = vector(x), vector(y, "y")
     dtype = of_kind(left, "iuf", "integers or floats")
-    other = type_of(right, "y")
-    if other is not dtype or right.size != left.size:
-        needed, got = f"{left.size} elements of {dtype}", f"{right.size} of {other}"
-        raise InvalidInput("y", needed=needed, got=got, fix="pass two vectors of one type and length")
+    require_like(left, right)
     if out is not None:
         target(out, [left, right], dtype, ())
     if not left.size:
