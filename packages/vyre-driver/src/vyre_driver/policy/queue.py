@@ -32,7 +32,7 @@ def choose_queue(queues: Sequence[Queue], cost: Cost, ns_per_unit: float) -> Que
     predicted = {n: queues[n].predicted_ns(work, cost.groups) for n in usable}
     best = min(usable, key=predicted.__getitem__)
     words = "estimated" if cost.is_certain else "at most, by an estimate,"
-    reason = f"{words} {_time(work)} of work for one worker, {cost.groups} workgroups: {_all(queues, predicted)}"
+    reason = f"{words} {duration(work)} of work for one worker, {cost.groups} workgroups: {_all(queues, predicted)}"
     if len(usable) < len(queues):
         reason += "; so much must be interruptible"
     return QueueVerdict(best, reason)
@@ -69,7 +69,7 @@ def review_queue(queues: Sequence[Queue], cost: Cost, measured: Mapping[int, flo
         for n in usable
     }
     best = min(expected, key=expected.__getitem__, default=here)
-    times = ", ".join(f"{queues[n].name!r} {_time(ns)}" for n, ns in sorted(measured.items()))
+    times = ", ".join(f"{queues[n].name!r} {duration(ns)}" for n, ns in sorted(measured.items()))
     if best in measured:
         return QueueVerdict(best, f"measured: {times}")
     return QueueVerdict(best, f"measured: {times}, so {queues[best].name!r} could be faster")
@@ -89,10 +89,11 @@ def usable_queues(queues: Sequence[Queue], cost: Cost) -> list[int]:
 
 
 def _all(queues: Sequence[Queue], predicted: Mapping[int, float]) -> str:
-    return ", ".join(f"{queues[n].name!r} {_time(ns)}" for n, ns in predicted.items())
+    return ", ".join(f"{queues[n].name!r} {duration(ns)}" for n, ns in predicted.items())
 
 
-def _time(ns: float) -> str:
+def duration(ns: float) -> str:
+    """Nanoseconds in the unit that fits."""
     for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
         if ns >= size:
             return f"{ns / size:.3g} {unit}"

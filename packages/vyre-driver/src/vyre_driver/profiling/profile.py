@@ -24,6 +24,7 @@ from vyre_driver.observe.live import traced
 from vyre_driver.observe.progress import progress
 from vyre_driver.observe.trace import KernelRun, Trace
 from vyre_driver.plan.cost import work
+from vyre_driver.policy.queue import duration
 from vyre_driver.profiling import SECONDS
 from vyre_driver.profiling.charts import bars, roofline
 from vyre_driver.profiling.explain import explain, explain_graph
@@ -430,12 +431,7 @@ def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _time(ns: float | None) -> str:
-    if ns is None:
-        return "–"
-    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
-        if ns >= size:
-            return f"{ns / size:.3g} {unit}"
-    return f"{ns:.0f} ns"
+    return "–" if ns is None else duration(ns)
 
 
 def _count(number: float | None, unit: float | None = None) -> str:
