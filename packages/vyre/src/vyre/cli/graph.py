@@ -16,8 +16,7 @@ from vyre.cli.source import (
     read_bytes,
     require_distinct,
     require_writable,
-    write_array,
-    writing,
+    write_arrays,
 )
 from vyre.cli.trace import TRACE, tracing
 from vyre.execution import backend_for
@@ -136,9 +135,7 @@ def run(
             started = time.perf_counter()
             results = compiled.run(arrays)
             seconds = time.perf_counter() - started
-            for name, path in targets.items():
-                with writing(path, "--output"):
-                    write_array(path, results[name])
+            write_arrays(targets, results)
             if as_json:
                 ran = {"backend": compiled.backend.id(), "executor": compiled.executor, "seconds": seconds}
                 lengths = {name: len(array) for name, array in results.items()}

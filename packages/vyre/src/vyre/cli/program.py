@@ -25,7 +25,7 @@ from vyre.cli.source import (
     require_distinct,
     require_writable,
     specialized,
-    write_array,
+    write_arrays,
     writing,
 )
 from vyre.cli.trace import TRACE, tracing
@@ -240,9 +240,7 @@ def _finish(
 ) -> None:
     """Write and report what a run gave."""
     seconds = time.perf_counter() - started
-    for name, path in targets.items():
-        with writing(path, "--output"):
-            write_array(path, results[name])
+    write_arrays(targets, results)
     if answer.as_json:
         described = {
             name: {"dtype": str(a.dtype), "count": a.size, "file": str(targets[name]) if name in targets else None}

@@ -189,6 +189,13 @@ def require_distinct(paths: Mapping[str, Path], option: str) -> None:
             raise click.BadParameter(f"{option}: {first!r} and {name!r} are both to be {path}. Fix: name two files")
 
 
+def write_arrays(files: Mapping[str, Path], arrays: Mapping[str, npt.NDArray[np.generic]]) -> None:
+    """Write the arrays for which ``--output`` names a file."""
+    for name, path in files.items():
+        with writing(path, "--output"):
+            write_array(path, arrays[name])
+
+
 def write_array(path: Path, array: npt.NDArray[np.generic]) -> None:
     """A ``.npy`` file, or raw little-endian elements for any other suffix.
 
