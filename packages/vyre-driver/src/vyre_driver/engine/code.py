@@ -161,7 +161,7 @@ class CodeCache:
         self._counters.saves += self._disk.put(identity, artifact, time.perf_counter_ns() - started)
         return CompiledCode(identity.key(), executable, self._port.load(binary, queue))
 
-    def missing(self, identities: Iterable[PipelineCacheIdentity], queue: int = 0) -> list[list[PipelineCacheIdentity]]:
+    def missing(self, identities: Iterable[PipelineCacheIdentity]) -> list[list[PipelineCacheIdentity]]:
         """The identities that `find` does not find, in groups to compile together: a compiler starts once for each.
 
         Code for a child process is left out, and so is the only one of a group.
@@ -169,12 +169,12 @@ class CodeCache:
         missing = [
             identity
             for identity in identities
-            if self.find(identity, queue) is None and not self._guard.takes(was_fatal=self._disk.was_fatal(identity))
+            if self.find(identity) is None and not self._guard.takes(was_fatal=self._disk.was_fatal(identity))
         ]
         groups = [missing[start : start + MAX_UNIT_PROGRAMS] for start in range(0, len(missing), MAX_UNIT_PROGRAMS)]
         return [group for group in groups if len(group) > 1]
 
-    def compile_group(self, group: Sequence[PipelineCacheIdentity], emission: Emission, queue: int = 0) -> None:
+    def compile_group(self, group: Sequence[PipelineCacheIdentity], emission: Emission) -> None:
         """Compile a group of programs as one unit, if they compile together.
 
         Others are left to `compile`, which names the program that the compiler refuses.
@@ -184,7 +184,7 @@ class CodeCache:
             self._disk.begin(identity)
         try:
             self._counters.compiles += 1
-            module = self._compiled(unit, queue, group[0])
+            module = self._compiled(unit, 0, group[0])
         except BaseException as error:
             for identity in group:
                 self._disk.end(identity)

@@ -168,24 +168,22 @@ class Device:
         module = self.port.for_queue(code.module, queue) if self.port.moves_code else code.module
         return code if module is code.module else replace(code, module=module)
 
-    def compile_many(
-        self, programs: Sequence[Facts], config: DispatchConfig, queue: int = 0, deadline: Deadline | None = None
-    ) -> None:
-        """Compile several programs for later calls of `compile`: a compiler starts once for ten of them.
+    def compile_many(self, programs: Sequence[Facts], config: DispatchConfig, deadline: Deadline | None = None) -> None:
+        """Compile several programs for later calls of `compile` in the first queue: a compiler starts once for ten.
 
         Programs that may keep subgroups are left to `compile`: their intrinsics are chosen for a whole unit.
         """
         alone = self.target.subgroup_sizes
-        wanted = {self._identity(f, config, queue): f for f in programs if f.program.subgroup_size not in alone}
+        wanted = {self._identity(f, config, 0): f for f in programs if f.program.subgroup_size not in alone}
         with self.counters.timing("compile_ns"):
-            groups = self.code.missing(wanted, queue)
+            groups = self.code.missing(wanted)
             if not groups:
                 return
             with progress("compile", sum(map(len, groups))) as done:
                 for group in groups:
                     started = time.perf_counter_ns()
                     lowered, unit = self._emit_many([wanted[identity] for identity in group], config, deadline)
-                    self.code.compile_group(group, Emission(lowered, unit, time.perf_counter_ns() - started), queue)
+                    self.code.compile_group(group, Emission(lowered, unit, time.perf_counter_ns() - started))
                     done(len(group))
 
     def _identity(self, facts: Facts, config: DispatchConfig, queue: int) -> PipelineCacheIdentity:
