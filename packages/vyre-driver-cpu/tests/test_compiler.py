@@ -40,6 +40,6 @@ def test_a_long_text_is_not_optimized_as_a_whole(monkeypatch: pytest.MonkeyPatch
     program = parse("""program p workgroup(64, 1, 1) { read x: u32[] @0; write out: u32[len(x)] @1;
         let i = global_id.x; if i < len(x) { out[i] = x[i] * x[i]; } }""")
     short = assembly_ahead("x86-64-v3", program, DispatchConfig())
-    monkeypatch.setattr(compiler, "LONG", 0)
+    monkeypatch.setattr(compiler, "LONG_TEXT", 0)
     long = assembly_ahead("x86-64-v3", program, DispatchConfig())
     assert (b"vpmulld" in short, b"vpmulld" in long, b"imull" in long) == (True, False, True)

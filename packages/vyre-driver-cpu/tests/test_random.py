@@ -42,7 +42,7 @@ def unoptimized(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def as_if_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiler, "LONG", 0)
+    monkeypatch.setattr(compiler, "LONG_TEXT", 0)
 
 
 @pytest.mark.parametrize("compiled", [unoptimized, as_if_long])

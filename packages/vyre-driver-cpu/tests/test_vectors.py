@@ -465,7 +465,7 @@ def test_rows_are_transposed(name: str, groups: int, agree) -> None:
 def test_a_random_program_of_vectors(seed: int, agree, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every loop that can be one is a vector here."""
     for module in (vector_loops, vectors):
-        monkeypatch.setattr(module, "LONG", 0)
+        monkeypatch.setattr(module, "LONG_BODY", 0)
     monkeypatch.setenv("VYRE_CACHE", "off")
     drawn = generate(seed, EVERYTHING)
     config = DispatchConfig(grid_override=drawn.grid, fixpoint_iterations=drawn.iterations)

@@ -22,7 +22,7 @@ LOCALLY = "; optimize: locally"
 """The first line of a long text whose vectors are made already. LLVM's whole pipeline combines its instructions again
 and again: 730 ms for SHA-256, where the passes that are of use take 30."""
 
-LONG = 10_000
+LONG_TEXT = 10_000
 """Lines of a long text. The times of LLVM's pipeline and of its code generator grow faster than a text: 17 s for 1,000
 stores and 176 s for 2,000. A long one has the passes of `LOCALLY` and the simplest code generator: 4 s and 19 s."""
 
@@ -53,7 +53,7 @@ def optimized(text: str, cpu: Cpu, level: int = LEVEL) -> llvm.ModuleRef:
 
 
 def _is_long(text: str) -> bool:
-    return text.count("\n") > LONG
+    return text.count("\n") > LONG_TEXT
 
 
 def _code_generator(text: str, cpu: Cpu, level: int) -> llvm.TargetMachine:

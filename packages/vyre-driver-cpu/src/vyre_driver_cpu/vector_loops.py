@@ -23,7 +23,7 @@ from vyre_foundation.ir.walk import expressions, jumps_of, postorder, statements
 from vyre_foundation.validate.declared import declared_locals
 
 _KINDS = (Let, Var, Assign, Store, Atomic, If, For, Region, Break, Continue)
-LONG = 400
+LONG_BODY = 400
 """Operations of a body without loops: more take LLVM's vectorizer too long."""
 _MOST_JUMPS = 64
 """Jumps in a loop of vectors, whose following statements are printed inside of each other."""
@@ -71,17 +71,17 @@ def vectors_of(parent: StatementPrinter, loop: For) -> LoopVectors | None:
     gives_up = _gives_up(loop, stmts, nodes, lanes, gathers=scope.spellings.gathers)
     if parent.is_rare:
         return LoopVectors(lanes, lanes) if loops and scope.spellings.masked_memory else None
-    if not (loops or gives_up or len(nodes) > LONG):
+    if not (loops or gives_up or len(nodes) > LONG_BODY):
         at_once = vectors_at_once(stmts, lanes, scope.spellings.vector_registers)
         chains = of(_doubled(lanes.width, min(at_once * lanes.width, _most_lanes(scope, loop, lanes))))
         if chains.width > lanes.width and fits(chains):
             return LoopVectors(lanes, chains, constants_in_memory=True)
     transposes = any(has_rows(body, lanes) for body in (loop.body, *(s.body for s in inner)))
-    if transposes and not loops and len(nodes) <= LONG:
+    if transposes and not loops and len(nodes) <= LONG_BODY:
         narrow = of(_width(scope, loop, stmts, nodes, _ROW_BITS))
         lanes = narrow if fits(narrow) else lanes
     wide = of(_wider(scope, loop, stmts, lanes))
-    if not (loops or gives_up or len(nodes) > LONG or transposes or wide.width > lanes.width):
+    if not (loops or gives_up or len(nodes) > LONG_BODY or transposes or wide.width > lanes.width):
         return None
     return LoopVectors(lanes, wide if fits(wide) else lanes)
 

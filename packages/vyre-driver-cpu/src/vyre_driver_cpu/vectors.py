@@ -26,7 +26,7 @@ from vyre_driver_cpu.registers import RegisterArrays, runs_once
 from vyre_driver_cpu.spelling import COMBINED, TYPES
 from vyre_driver_cpu.statements import BY_FOUR, ROLLED, UNROLLED, Chunks, Counting, StatementPrinter, sign_of
 from vyre_driver_cpu.values import FunctionScope
-from vyre_driver_cpu.vector_loops import LONG, is_combined, vectors_of
+from vyre_driver_cpu.vector_loops import LONG_BODY, is_combined, vectors_of
 from vyre_driver_cpu.vector_values import VectorValues
 from vyre_foundation.dtype import u32
 from vyre_foundation.ir.buffer import Buffer, Memory
@@ -48,7 +48,7 @@ class LoopMasks:
 
 def is_made_of_vectors(printer: StatementPrinter) -> bool:
     """Whether loops over invocations are vectors already, and long: then LLVM has little to do."""
-    return not printer.left_to_llvm and sum(printer.vectorized) > LONG
+    return not printer.left_to_llvm and sum(printer.vectorized) > LONG_BODY
 
 
 class VectorPrinter(StatementPrinter):
