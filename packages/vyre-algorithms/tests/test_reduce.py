@@ -365,6 +365,18 @@ def test_segments(backend):
     assert np.signbit(zeros).tolist() == [False, True, False]
 
 
+@pytest.mark.parametrize("longest", [1, 9, 200, 5000])
+def test_many_short_segments_and_one_that_may_be_longer(backend, each_type, longest):
+    lengths = np.append(np.arange(longest // 6 + 99) % 11, longest)
+    starts = np.append(0, lengths.cumsum())
+    x = data(each_type, starts[-1])
+    for operation, combine in (("sum", va.sum), ("max", va.max), ("argmin", va.argmin)):
+        if operation != "sum":
+            starts = np.unique(starts)
+        wanted = [combine(part, backend="reference") for part in np.split(x, starts[1:-1])]
+        same(va.segmented_reduce(x, starts, operation, backend=backend), np.array(wanted))
+
+
 @pytest.mark.parametrize(
     ("given", "wanted"),
     [

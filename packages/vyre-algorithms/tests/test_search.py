@@ -108,7 +108,7 @@ def test_counts_of_many_numbers_by_buckets(make, dtype):
         same(va.bincount(x, minlength=70_000, backend="cpu"), np.bincount(x, minlength=70_000))
 
 
-@pytest.mark.parametrize("bins", [1, 10, 256, 257, 5000])
+@pytest.mark.parametrize("bins", [1, 10, 256, 257, 4096, 5000])
 @pytest.mark.parametrize("size", [0, 1, 100, 9000])
 def test_weights_of_numbers_are_added_as_those_of_a_vector(backend, bins, size):
     x, weights = data("u4", size) % bins, data("f4", size, seed=2)

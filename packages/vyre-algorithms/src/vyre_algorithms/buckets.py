@@ -116,11 +116,11 @@ def _bounds(
 ) -> tuple[dict[str, Array], Array]:
     """As `bounds_of_buckets`, from what the program that counts takes."""
     size = given["keys"].size
-    chunk = chunk_length(size)
+    chunk = chunk_length(size, digit_of)
     chunks = -(-size // chunk)
     counts = launch(count_digits(key_type, chunk, digit_of=digit_of), given, chunks, backend)["counts"]
     (starts,) = scan_rows(reduction_of("sum", u32, u32), [counts], counts.size, True, backend)
-    return {**given, "starts": starts}, starts[: DIGITS * chunks + 1 : chunks].copy()
+    return {**given, "starts": starts}, starts[: digit_of.digits * chunks + 1 : chunks].copy()
 
 
 def move_to_buckets(
@@ -132,12 +132,12 @@ def move_to_buckets(
     return launch(move_by_digit(key_type, chunk, has_places), given, -(-size // chunk), backend)
 
 
-def values_in_buckets(keys: Array, values: Array, backend: Backend) -> Array:
-    """Values in the order of their keys, of u32 below `DIGITS`; those of equal keys in their order."""
+def values_in_buckets(keys: Array, values: Array, digit_of: DigitOf, backend: Backend) -> Array:
+    """Values in the order of their keys, which are digits of u32; those of equal keys in their order."""
     key_type = KeyType(u32, KeyOrder.UNSIGNED)
-    given, _ = bounds_of_buckets(keys, key_type, 0, backend)
-    chunk = chunk_length(keys.size)
-    made = move_by_digit(key_type, chunk, values_type=type_of(values))
+    given, _ = _bounds(key_type, {"keys": keys, **pass_inputs(key_type, 0, keys.size, 0)}, digit_of, backend)
+    chunk = chunk_length(keys.size, digit_of)
+    made = move_by_digit(key_type, chunk, digit_of=digit_of, values_type=type_of(values))
     return launch(made, {**given, "values": values}, -(-keys.size // chunk), backend)["moved"]
 
 

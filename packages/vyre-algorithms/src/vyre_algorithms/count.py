@@ -27,7 +27,7 @@ from vyre_algorithms.buckets import bounds_of_buckets, move_to_buckets, values_i
 from vyre_algorithms.launches import has_lanes, joined, launch, runs_loops, words, zeros_beside
 from vyre_algorithms.move import places_of, take_few
 from vyre_algorithms.order import KeyOrder, KeyType
-from vyre_algorithms.radix import DIGITS
+from vyre_algorithms.radix import DigitOf
 from vyre_algorithms.reductions import max as greatest, min as least_of, segmented_reduce
 from vyre_algorithms.scans import cumsum
 from vyre_algorithms.sorts import sort_bits
@@ -106,13 +106,15 @@ def _sums(array: Array, weights: Array, counts: Array, backend: Backend) -> Arra
     """The sums of the weights of each number, of which there are `counts`: those of segments behind each other."""
     if array.size:
         keys = array.astype(np.uint32, copy=False)
-        if keys.size > SERIAL and counts.size <= DIGITS and runs_loops([keys, weights], backend):
-            weights = values_in_buckets(keys, weights, backend)
+        digit_of = next((each for each in (DigitOf.KEY, DigitOf.NUMBER) if counts.size <= each.digits), None)
+        if digit_of is not None and keys.size > SERIAL and runs_loops([keys, weights], backend):
+            weights = values_in_buckets(keys, weights, digit_of, backend)
         else:
             places = sort_bits(keys, True, False, keys.size, backend, most=counts.size - 1)
             weights = take_few(weights, places, backend)
     if isinstance(counts, np.ndarray):
-        starts = np.append(0, counts.cumsum())
+        starts = np.zeros(counts.size + 1, np.int64)
+        counts.cumsum(out=starts[1:])
     else:
         starts = joined([zeros_beside(counts, (1,), i64), cumsum(counts, backend=backend)])
     return segmented_reduce(weights, starts, backend=backend)

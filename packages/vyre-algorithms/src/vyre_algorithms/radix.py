@@ -30,6 +30,8 @@ from vyre_foundation.dtype import u8
 from vyre_foundation.functions import min as least, popcount, sub_sat
 
 DIGITS = 1 << DIGIT
+NUMBERS = 1 << 12
+"""Keys that are moved at once by all of their bits, if there are no others."""
 LEADING = 1 << 16
 """Numbers that the leading bits of a distance may be, for each of which a table has a bucket."""
 FETCHED = 4
@@ -56,8 +58,15 @@ class DigitOf(Enum):
     """A digit of the number of the row, likewise."""
     SPLITTERS = "splitters"
     """The bucket that ``table`` says, by the leading bits of the key's distance from ``low``. The key itself moves."""
+    NUMBER = "number"
+    """The key, which is below `NUMBERS`."""
 
     __hash__ = object.__hash__
+
+    @property
+    def digits(self) -> int:
+        """How many there may be."""
+        return NUMBERS if self is DigitOf.NUMBER else DIGITS
 
 
 def is_in_order(keys: HostArray, key_type: KeyType, backend: Backend) -> bool:
@@ -120,10 +129,10 @@ def record_passes(
     graph.output("found", keys if places is None else places)
 
 
-def chunk_length(size: int) -> int:
+def chunk_length(size: int, digit_of: DigitOf = DigitOf.KEY) -> int:
     """How many elements an invocation counts and moves, where invocations run one after another."""
     few, many = (1 << (-(-size // number) - 1).bit_length() for number in (CHUNKS, MOST_CHUNKS))
-    return max(CHUNK, min(LONG_CHUNK, few), many)
+    return max(CHUNK, FETCHED * digit_of.digits, min(LONG_CHUNK, few), many)
 
 
 def pass_inputs(key_type: KeyType, shift: int, length: int, sign: int) -> dict[str, HostArray]:
@@ -150,7 +159,7 @@ class _Pass:
         self._shift, self._length = p.uniform("shift", u32, 1), p.uniform("length", u32, 1)
         self._bias = p.uniform("bias", key_type.bits, 1)[0] if key_type.order is KeyOrder.SIGNED else None
         self._places = p.read("places", u32, like=self.keys) if from_places else None
-        self._p, self._key_type, self._digit_of = p, key_type, digit_of
+        self._p, self._key_type, self._digit_of, self.digits = p, key_type, digit_of, digit_of.digits
         self.chunk = p.workgroup_id(0)
         self.chunks = p.num_workgroups(0)
         self.first = p.let(self.chunk * chunk)
@@ -174,7 +183,7 @@ class _Pass:
             leading = sub_sat(bits, self._low[0]) >> shift.cast(bits.dtype)
             return self._table[least(leading, LEADING - 1).cast(u32)].cast(u32)
         key = self._key_type.key(bits, bias=self._bias)
-        return (key >> shift.cast(key.dtype)).cast(u32) & (DIGITS - 1)
+        return (key >> shift.cast(key.dtype)).cast(u32) & (self.digits - 1)
 
 
 # ── a chunk by one invocation ────────────────────────────────────────────────────────────────────────────────────────
@@ -185,12 +194,12 @@ def count_digits(key_type: KeyType, chunk: int, from_places: bool = False, digit
     """How often each digit is in each chunk, for all chunks of the first digit, then of the next."""
     with program("sort_count", 1) as p:
         this = _Pass(p, key_type, chunk, from_places, digit_of)
-        counts = p.write("counts", u32, LengthOf("keys", times=DIGITS, over=chunk, plus=DIGITS))
-        own = p.private("own", u32, DIGITS)
+        counts = p.write("counts", u32, LengthOf("keys", times=this.digits, over=chunk, plus=this.digits))
+        own = p.private("own", u32, this.digits)
         with p.range(this.first, this.last) as k:
             digit = p.let(this.digit(this.bits(k), k))
             own[digit] = own[digit] + 1
-        with p.range(DIGITS) as d:
+        with p.range(this.digits) as d:
             counts[d * this.chunks + this.chunk] = own[d]
     return p.build()
 
@@ -218,11 +227,11 @@ def move_by_digit(
         if has_places:
             moved_places = p.write("moved_places", u32, LengthOf("keys"))
             outputs.append(moved_places)
-        own = p.private("own", u32, DIGITS)
-        with p.range(DIGITS) as d:
+        own = p.private("own", u32, this.digits)
+        with p.range(this.digits) as d:
             at = p.let(d * this.chunks + this.chunk)
             own[d] = starts[at]
-            write_zeros(p, outputs, own[d], least(starts[at + 1] - own[d], chunk * FETCHED // DIGITS))
+            write_zeros(p, outputs, own[d], least(starts[at + 1] - own[d], chunk * FETCHED // this.digits))
         with p.range(this.first, this.last) as k:
             key = this.bits(k)
             digit = p.let(this.digit(key, k))

@@ -542,7 +542,8 @@ def _of_segments(operation: str, array: Array, starts: Array, result: DType, bac
     found = _finished(operation, states, result)
     if operation == "sum" and result.is_float and has_empty:  # the identity is −0
         if isinstance(found, np.ndarray):
-            return np.where(starts[:-1] == starts[1:], found.dtype.type(0), found)
+            found[np.flatnonzero(lengths == 0)] = 0
+            return found
         found = mapped(_or_zero, result, [found, starts[:-1], starts[1:]], backend)
     return found
 

@@ -6,10 +6,18 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from vyre_algorithms.arguments import Array, Backend
-from vyre_algorithms.launches import counted_up, launch
+from vyre_algorithms.launches import counted_up, launch, runs_loops
 from vyre_algorithms.scans import scan
 from vyre_algorithms.search import places_in
-from vyre_algorithms.tree import BLOCK, Reduction, SequenceLayout, block_program
+from vyre_algorithms.tree import (
+    BLOCK,
+    COLUMNS,
+    IN_VARIABLES,
+    Reduction,
+    SequenceLayout,
+    block_program,
+    segment_program,
+)
 from vyre_foundation import Program, program, u32
 from vyre_foundation.functions import max as greatest, min as least
 
@@ -45,8 +53,10 @@ def _of_blocks(
     reduction: Reduction, arrays: Sequence[Array], bounds: dict[str, Array], backend: Backend
 ) -> list[Array]:
     given = {**dict(zip(reduction.names, arrays, strict=True)), **bounds}
-    made = block_program(reduction, SequenceLayout.SEGMENTS)
-    return list(launch(made, given, bounds["first"].size, backend).values())
+    number = bounds["first"].size
+    if arrays[0].size <= IN_VARIABLES * number and runs_loops([*arrays, *bounds.values()], backend):
+        return list(launch(segment_program(reduction), given, -(-number // COLUMNS), backend).values())
+    return list(launch(block_program(reduction, SequenceLayout.SEGMENTS), given, number, backend).values())
 
 
 def _launch(program: Program, arrays: dict[str, Array], backend: Backend, size: int | None = None) -> dict[str, Array]:

@@ -51,6 +51,8 @@ FEW = 1 << 14
 """Elements of an array up to which that takes longer than to read fewer sequences side by side."""
 SHORT = 32
 """Elements of a sequence, at most, that one invocation holds in variables."""
+IN_VARIABLES = 8
+"""The same where sequences have different lengths. Of longer ones, it has the lanes in arrays."""
 
 State: TypeAlias = tuple[Value, ...]
 
@@ -252,26 +254,57 @@ def column_program(reduction: Reduction, quotient: Quotient | None = None) -> Pr
         first = p.let(row % blocks * BLOCK)
         begin = p.let((row // blocks * length + first) * inner + column)
         count = p.let(least(least(length - first, BLOCK), sources[0].length))
-        lanes = [p.private(f"lanes{n}", dtype, LANES) for n, dtype in enumerate(reduction.state)]
 
-        def combine(at: Value, state: State) -> None:
-            there = tuple(p.let(memory[at]) for memory in lanes)
-            for memory, value in zip(lanes, reduction.combine(there, state), strict=True):
-                memory[at] = value
+        def leaf(index: Value) -> State:
+            return reduction.leaf([*(source[begin + index * inner] for source in sources), *middle], first + index)
 
         with p.if_(column < inner):
             middle = [] if centre is None else [p.let(centre[row // blocks * inner + column])]
-            with p.range(0, LANES) as lane:
-                for memory, value in zip(lanes, reduction.identity, strict=True):
-                    memory[lane] = value
-            with p.range(0, count) as index:
-                elements = [p.let(source[begin + index * inner]) for source in sources]
-                combine(p.let(index & (LANES - 1)), reduction.leaf([*elements, *middle], first + index))
-            for half in (32, 16, 8, 4, 2, 1):
-                with p.range(0, half) as lane:
-                    combine(lane, tuple(memory[lane + half] for memory in lanes))
-            results.store(row * inner + column, [memory[0] for memory in lanes])
+            results.store(row * inner + column, _combined_in_arrays(p, reduction, count, leaf))
     return p.build()
+
+
+@lru_cache(maxsize=1024)
+def segment_program(reduction: Reduction) -> Program:
+    """The states of segments of a block at most. An invocation combines one, those of `IN_VARIABLES` without a loop."""
+    with program(f"reduce_segments_{reduction.name}", COLUMNS) as p:
+        sources, _ = reduction.sources(p)
+        firsts, lasts = p.read("first", u32), p.read("last", u32)
+        results = _Results(p, reduction, LengthOf("first"), None)
+        first = p.let(firsts[p.global_id(0)])
+        count = p.let(least(lasts[p.global_id(0)] - first, BLOCK))
+
+        def leaf(index: Value | int) -> State:
+            return reduction.leaf([source[first + index] for source in sources], first + index)
+
+        states = [
+            tuple(p.let(select(lane < count, a, b)) for a, b in zip(leaf(lane), reduction.identity, strict=True))
+            for lane in range(IN_VARIABLES)
+        ]
+        results.store(p.global_id(0), _halved(p, reduction, states))
+        with p.if_(count > IN_VARIABLES):
+            results.store(p.global_id(0), _combined_in_arrays(p, reduction, count, leaf))
+    return p.build()
+
+
+def _combined_in_arrays(p: ProgramBuilder, reduction: Reduction, count: Value, leaf: Callable[[Value], State]) -> State:
+    """The state of the first `count` elements of a block, whose lanes are arrays of the invocation."""
+    lanes = [p.private(f"lanes{n}", dtype, LANES) for n, dtype in enumerate(reduction.state)]
+
+    def combine(at: Value, state: State) -> None:
+        there = tuple(p.let(memory[at]) for memory in lanes)
+        for memory, value in zip(lanes, reduction.combine(there, state), strict=True):
+            memory[at] = value
+
+    with p.range(0, LANES) as lane:
+        for memory, value in zip(lanes, reduction.identity, strict=True):
+            memory[lane] = value
+    with p.range(0, count) as index:
+        combine(p.let(index & (LANES - 1)), leaf(index))
+    for half in (32, 16, 8, 4, 2, 1):
+        with p.range(0, half) as lane:
+            combine(lane, tuple(memory[lane + half] for memory in lanes))
+    return tuple(memory[0] for memory in lanes)
 
 
 @lru_cache(maxsize=1024)

@@ -18,11 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 import vyre_algorithms as va
-from vyre_algorithms.buckets import sort_by_buckets, sort_by_splitters
+from vyre_algorithms.buckets import sort_by_buckets, sort_by_splitters, values_in_buckets
 from vyre_algorithms.choose import choose_by_chunks
 from vyre_algorithms.count import count_in_buckets
 from vyre_algorithms.order import KeyOrder, KeyType
-from vyre_algorithms.radix import is_in_order
+from vyre_algorithms.radix import DigitOf, is_in_order
 from vyre_algorithms.repeats import places_by_scan, repeat_by_chunks
 from vyre_conform.address import address
 from vyre_conform.case import Exactly, Expected, Launch, Size, Spec, fixed
@@ -44,6 +44,7 @@ FEW = 300
 FIRST = ("sum", "dot", "exact_sum", "scan", "sort", "select", "matmul", "spmv", "fft", "sha256")
 """The algorithms of every change; the others are those of releases, because compiling them takes minutes."""
 SEGMENTS = np.array([0, 1, 70, 70, FEW, SIZE])
+SHORT_SEGMENTS = np.array([*range(0, 200, 4), 201, 203, 203, 206, 211, 222, FEW])
 ROWS = np.arange(0, FEW + 1, 10)
 
 Array = npt.NDArray[Any]
@@ -129,6 +130,7 @@ CALLS: dict[str, Call] = {
     "segmented_reduce": lambda b: va.segmented_reduce(floats(), SEGMENTS, backend=b),
     "segmented_rows":   lambda b: va.segmented_reduce(_table(9, 40), np.array([0, 1, 9, 40]), backend=b),
     "segmented_long":   lambda b: va.segmented_reduce(floats(), np.array([0, 7, SIZE]), backend=b),
+    "segmented_short":  lambda b: va.segmented_reduce(floats(FEW), SHORT_SEGMENTS, backend=b),
     "segments_of_graph": _of_segments_of_a_graph,
     "scan":             lambda b: va.scan(floats(), backend=b),
     "scan_exclusive":   lambda b: va.scan(floats(FEW), exclusive=True, backend=b),
@@ -160,6 +162,7 @@ CALLS: dict[str, Call] = {
     "bincount_buckets": lambda b: count_in_buckets(words(FEW) % 5000, np.zeros(5000, np.uint32), b),
     "bincount_weights": lambda b: va.bincount(words(FEW) & 63, floats(FEW), backend=b),
     "bincount_moved":   lambda b: va.bincount(words(9000) & 63, floats(9000), backend=b),
+    "bincount_moved_at_once": lambda b: values_in_buckets(words(FEW) & 1023, floats(FEW), DigitOf.NUMBER, b),
     "histogram":        lambda b: va.histogram(floats(FEW), 30, (-8.0, 8.0), backend=b),
     "histogram_uneven": lambda b: va.histogram(floats(FEW), np.linspace(-2, 2, 31) ** 3, backend=b),
     "gather":           lambda b: va.gather(floats(FEW), words(FEW) % FEW, backend=b),
