@@ -333,6 +333,20 @@ def test_equal_and_sorted_elements(backend, x):
     assert va.argmax(x[::-1].copy(), backend=backend) == 0
 
 
+@pytest.mark.parametrize("dtype", ["u1", "i8", "f4"])
+def test_the_first_of_equal_elements_of_whole_blocks(backend, dtype):
+    size = 2 * 4096 + 100
+    few = (data("u4", size) % 3).astype(dtype)
+    last = np.full(size, -np.inf if dtype == "f4" else np.iinfo(dtype).min, dtype)
+    for x in (few, last, -last if dtype == "f4" else ~last):
+        same(va.argmin(x, backend=backend), np.argmin(x))
+        same(va.argmax(x, backend=backend), np.argmax(x))
+    if dtype == "f4":
+        few[[70, 134, 4200, 8200]] = np.nan
+        same(va.argmin(few, backend=backend), np.int64(70))
+        same(va.argmax(few[71:], backend=backend), np.int64(63))
+
+
 def test_nothing():
     empty = np.zeros((0, 3), "f4")
     same(va.sum(empty), np.float32(0))

@@ -152,5 +152,11 @@ def _extreme_index(operation: str, dtype: DType) -> Reduction:
             better = select(nan_a, nan_b & f.lt(b[1], a[1]), nan_b | better)
         return select(better, b[0], a[0]), select(better, b[1], a[1])
 
+    def append(a: State, b: State) -> State:
+        better = beats(b[0], a[0])
+        if state.is_float:
+            better = better | (f.is_nan(b[0]) & ~f.is_nan(a[0]))
+        return select(better, b[0], a[0]), select(better, b[1], a[1])
+
     cast = lambda values, index: (values[0] if state is dtype else values[0].cast(state), index)
-    return Reduction(operation, (dtype,), (state, u32), identity, cast, combine)
+    return Reduction(operation, (dtype,), (state, u32), identity, cast, combine, append=append)

@@ -83,6 +83,8 @@ class Reduction:
     combine: Callable[[State, State], State]
     centre: DType | None = None
     """The type of one more array, with a value for each sequence, which `leaf` gets behind the elements."""
+    append: Callable[[State, State], State] | None = None
+    """What gives the same as `combine` in less time where the elements of the second are behind those of the first."""
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -345,10 +347,14 @@ def block_program(
             elements = [*(source[index] for source in sources), *middle]
             return reduction.leaf(elements, index if begin is None else index - begin)
 
+        append = reduction.append or reduction.combine
         lanes = [(p.local_id(0) + n, [p.var(value) for value in reduction.identity]) for n in range(0, LANES, WIDTH)]
-        with p.if_(last - first >= BLOCK), p.range(0, STEPS) as step:
+        with p.if_(last - first >= BLOCK):
             for lane, own in lanes:
-                assign(p, own, reduction.combine(values_of(own), leaf(first + step * LANES + lane)))
+                assign(p, own, leaf(first + lane))
+            with p.range(1, STEPS) as step:
+                for lane, own in lanes:
+                    assign(p, own, append(values_of(own), leaf(first + step * LANES + lane)))
         with p.else_(), p.range(first, least(first + BLOCK, last), LANES) as row:
             for lane, own in lanes:
                 index = p.let(row + lane)
