@@ -279,6 +279,27 @@ def test_keys_that_a_sample_divides(x):
     same(va.argsort(x, descending=True, backend="cpu"), falling)
 
 
+FEW_KEYS = {
+    "many": data("u4", 70_000) % 90,
+    "three": data("u4", 70_000) % 3,
+    "three that crowd": data("u4", 500_000) % 3,
+    "one, and others where the sample does not look": np.where(np.arange(70_000) % 69 == 1, data("u4", 70_000), 7),
+    "none alike where the sample does not look": np.where(np.arange(70_000) % 69 == 0, 7, data("u4", 70_000)),
+}
+
+
+@pytest.mark.parametrize("dtype", ["u4", "i8", "f8"])
+@pytest.mark.parametrize("numbers", FEW_KEYS.values(), ids=FEW_KEYS)
+def test_few_different_keys(dtype, numbers):
+    bits = (numbers.astype("u8") * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32 if dtype == "u4" else 0)
+    x = bits.astype(f"u{np.dtype(dtype).itemsize}").view(dtype)
+    assert Distribution.of(x.view(f"u{x.itemsize}"), 2**32 - 1).are_few
+    rising, falling = np.argsort(total_order(x), stable=True), np.argsort(~total_order(x), stable=True)
+    same(va.sort(x, backend="cpu"), x[rising])
+    same(va.argsort(x, backend="cpu"), rising)
+    same(va.argsort(x, descending=True, backend="cpu"), falling)
+
+
 @pytest.mark.parametrize("dtype", ["u1", "i4", "f4", "f8"])
 def test_keys_in_order(dtype):
     """Or all but one, which is where the host does not look: at the end of a chunk, or of the array."""

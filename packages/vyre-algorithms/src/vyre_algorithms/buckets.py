@@ -71,7 +71,7 @@ def sort_by_buckets(
 def sort_by_splitters(keys: HostArray, key_type: KeyType, has_places: bool, backend: Backend) -> Array | None:
     """As `sort_by_buckets`, in buckets of about equal size; None if one has too many of a sample, or of the keys."""
     buckets = min(DIGITS, -(-keys.size // BUCKET))
-    splitters = _splitters(np.sort(key_type.host_keys(sampled(keys))), buckets)
+    splitters = _splitters(np.sort(key_type.host_keys(sampled(keys))), buckets, MOST_CROWDED / keys.nbytes)
     if splitters is None:
         return None
     given: dict[str, Array] = {"keys": keys, **pass_inputs(key_type, 0, keys.size, key_type.bits.bits - 1), **splitters}
@@ -89,14 +89,20 @@ def sort_by_splitters(keys: HostArray, key_type: KeyType, has_places: bool, back
     return launch(made, given, buckets, backend)["places" if has_places else "keys"]
 
 
-def _splitters(sample: HostArray, buckets: int) -> dict[str, Array] | None:
-    """What `DigitOf.SPLITTERS` takes, so that buckets have about as many of a sorted sample; None if one is crowded."""
+def _splitters(sample: HostArray, buckets: int, most: float) -> dict[str, Array] | None:
+    """What `DigitOf.SPLITTERS` takes, so that buckets have about as many of a sorted sample; None if one is crowded.
+
+    The share of one with a single key of the sample may be up to `most`.
+    """
     distances = sample - sample[0]
     shift = max(0, int(distances[-1]).bit_length() - LEADING.bit_length() + 1)
     leading = (distances >> distances.dtype.type(shift)).astype(np.intp)
     first = leading[np.arange(1, buckets) * sample.size // buckets]
     table = np.repeat(np.arange(buckets, dtype=np.uint8), np.diff(first, prepend=0, append=LEADING))
-    if np.bincount(table[leading]).max() > sample.size * max(CROWDED_SHARE, 2 / buckets):
+    shares = np.bincount(table[leading], minlength=buckets) / sample.size
+    is_new = np.append(True, sample[1:] != sample[:-1])
+    is_mixed = np.bincount(table[leading[is_new]], minlength=buckets) > 1
+    if (shares > np.where(is_mixed, max(CROWDED_SHARE, 2 / buckets), most)).any():
         return None
     return {"table": table, "low": sample[:1], "shift": words(shift)}
 

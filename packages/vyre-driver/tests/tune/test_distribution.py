@@ -47,6 +47,11 @@ BUCKETS = [
     # Half of the keys have one leading digit: 64 KiB are few, 200 KiB are not.
     (np.where(RNG.random(32_000) < 0.5, RNG.integers(0, 2**32, 32_000, np.uint32), 77), SortBackend.BUCKETS),
     (np.where(RNG.random(100_000) < 0.5, RNG.integers(0, 2**32, 100_000, np.uint32), 77), SortBackend.RADIX),
+    # Few different keys.
+    (RNG.choice(RNG.integers(0, 2**32, 90, np.uint32), 70_000),  SortBackend.SPLITTERS),
+    (RNG.choice(RNG.integers(0, 2**32, 200, np.uint32), 70_000), SortBackend.BUCKETS),
+    (RNG.choice(RNG.integers(0, 2**32, 90, np.uint32), 60_000),  SortBackend.BUCKETS),
+    (RNG.choice(RNG.integers(0, 2**16, 90, np.uint32), 70_000),  SortBackend.BUCKETS),
 ]
 # fmt: on
 

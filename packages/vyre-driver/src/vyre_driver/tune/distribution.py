@@ -30,6 +30,9 @@ FEW_BYTES = 1 << 16
 """The fullest bucket that may have a greater share."""
 SPLIT_DIGITS = 7
 """Digits in which keys differ, at least, where passes for each take longer than buckets that a sample divides."""
+FEW_KEYS, FEW_FROM, FEW_DIGITS = 100, 1 << 16, 3
+"""Different keys in a sample, at most, where such buckets have one key each; and the number of all keys and of the
+digits in which they differ, at least, for which this takes less time."""
 
 
 class SortBackend(Enum):
@@ -53,12 +56,14 @@ class Distribution:
 
     `varying` has the bits in which the sampled keys, or all keys, differ; `bits` is the width of a key. `fullest` is
     the greatest share of the sampled keys with the same leading digit: the `DIGIT` bits from the highest that varies.
+    `are_few` says whether no more than `FEW_KEYS` of the sampled keys are different, where a sort makes use of it.
     """
 
     length: int
     bits: int
     varying: int
     fullest: float
+    are_few: bool = False
 
     @classmethod
     def of(cls, keys: Keys, varying: int | None = None) -> Distribution:
@@ -68,8 +73,9 @@ class Distribution:
             varying = varying_bits(sample)
         shift = max(0, varying.bit_length() - DIGIT)
         leading = (sample >> keys.dtype.type(shift)).astype(np.uint8)
-        fullest = float(np.bincount(leading).max(initial=0)) / max(1, sample.size)
-        return cls(keys.size, 8 * keys.itemsize, varying, fullest)
+        fullest, bits = float(np.bincount(leading).max(initial=0)) / max(1, sample.size), 8 * keys.itemsize
+        may_be_few = keys.size >= FEW_FROM and len(digits_of(varying, bits)) >= FEW_DIGITS
+        return cls(keys.size, bits, varying, fullest, may_be_few and _different(sample) <= FEW_KEYS)
 
     @property
     def digits(self) -> int:
@@ -92,6 +98,8 @@ def select_sort_backend(distribution: Distribution, *, has_buckets: bool = False
     """Return the sort for a distribution; `BUCKETS` only if the caller `has_buckets`."""
     if distribution.length <= SERIAL:
         return SortBackend.SERIAL
+    if has_buckets and distribution.are_few:
+        return SortBackend.SPLITTERS
     if has_buckets and distribution.digits > 1 and distribution.is_spread:
         return SortBackend.BUCKETS
     if has_buckets and distribution.digits >= SPLIT_DIGITS:
@@ -104,6 +112,12 @@ def select_sort_backend(distribution: Distribution, *, has_buckets: bool = False
 def sampled(keys: Keys) -> Keys:
     """Return `SAMPLE` of the keys at most, evenly spread."""
     return keys[:: -(-keys.size // SAMPLE) or 1]
+
+
+def _different(keys: Keys) -> int:
+    """Return how many different keys there are; there is one at least."""
+    ascending = np.sort(keys)
+    return 1 + int(np.count_nonzero(ascending[1:] != ascending[:-1]))
 
 
 def varying_bits(keys: Keys) -> int:
