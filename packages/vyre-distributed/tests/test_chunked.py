@@ -319,7 +319,7 @@ def test_masked_chunks_are_refused() -> None:
         lambda: vd.sum(masked.reshape(-1, 3), axis=0),
         lambda: vd.top_k(masked, 2)[0],
         lambda: vd.histogram(masked, 4, (-1, 1)),
-        lambda: vd.map_blocks(smoothed(), masked),
+        lambda: vd.map_blocks(smoothed(), masked.rechunk(-1)),
         lambda: vd.map_overlap(smoothed(), masked, depth=6),
         lambda: vd.map_blocks(scaled(), da.zeros(4, dtype=np.uint32), np.ma.masked_array(np.uint32([3]), [True])),
     ]

@@ -194,3 +194,110 @@ def test_the_ends_of_the_array_are_those_of_a_call_over_all_of_it() -> None:
         chunked = da.from_array(x, chunks=size)
         assert np.array_equal(vd.map_overlap(ends, chunked, depth=1).compute(), once)
         assert np.array_equal(vd.map_overlap(ends, chunked, depth=1, steps=2).compute(), over_all(once))
+
+
+def read_at(*places: tuple[int, ...], axes: int = 1) -> Program:
+    """A sum of the elements at some distances."""
+    with program("read", 64) as p:
+        names = ("a", "b", "c")[:axes]
+        x = p.read("x", i64, shape=names)
+        out = p.write("out", i64, shape=names)
+        own = p.index() if axes > 1 else (p.index(),)
+        total = p.var(x[own] * 0)
+        for steps in places:
+            near = [n + step if step >= 0 else n - -step for n, step in zip(own, steps, strict=True)]
+            total.set(total + x[tuple(near)])
+        out[own] = total
+    return p.build()
+
+
+@pytest.mark.parametrize(
+    ("read", "chunks", "depth", "message"),
+    [
+        (read_at((-2,), (1,)), 4, 1, "'depth': got 1, expected at least 2 along axis 0, as .*reads 'x' .*pass depth=2"),
+        (read_at((0, 1), (3, 0), axes=2), (4, 9), 1, "at least 3 along axis 0, .*Fix: pass depth={0: 3, 1: 1}"),
+        (read_at((0, 1), (3, 0), axes=2), (11, 4), {0: 1}, "at least 1 along axis 1, .*Fix: pass depth={0: 3, 1: 1}"),
+        (read_at((1, -2, 3), axes=3), (4, 9, 13), 0, "at least 1 along axis 0, .*Fix: pass depth={0: 1, 1: 2, 2: 3}"),
+    ],
+)
+def test_a_depth_below_what_the_program_reads_is_refused(read: Program, chunks: Any, depth: Any, message: str) -> None:
+    shape = X.shape[: len(read.shapes.launch)] if read.shapes else ()
+    x = da.from_array(np.arange(np.prod(shape)).reshape(shape), chunks=chunks)
+    with pytest.raises(InvalidInput, match=message) as error:
+        vd.map_overlap(read, x, depth=depth)
+    fixed = eval(str(error.value).rsplit("pass depth=")[1])
+    whole = vd.map_blocks(read, x.rechunk(-1)).compute()
+    assert np.array_equal(vd.map_overlap(read, x, depth=fixed).compute(), whole)
+    with pytest.raises(InvalidInput, match=r"'x': got . chunks, expected one chunk along axis .*Fix: call map_overlap"):
+        vd.map_blocks(read, x)
+
+
+def test_axes_in_one_chunk_need_no_depth() -> None:
+    read, x = read_at((0, 1), (0, -2), axes=2), X[:, :, 0]
+    rows = da.from_array(x, chunks=(4, 9))
+    assert np.array_equal(vd.map_blocks(read, rows).compute(), vd.map_overlap(read, rows, depth={0: 1}).compute())
+    one = da.from_array(x, chunks=(11, 9))
+    assert np.array_equal(vd.map_overlap(read, one, depth=0, boundary=5).compute(), vd.map_blocks(read, one).compute())
+    with pytest.raises(InvalidInput, match="at least 2 along axis 1"):
+        vd.map_overlap(read, one, depth=1, boundary="reflect")
+
+
+def test_the_reach_of_a_loop_follows_from_what_is_passed_whole() -> None:
+    with program("fir", 64) as p:
+        x, taps = p.read("x", i64, shape=("n",)), p.read("taps", i64, shape=("k",))
+        out, i = p.write("out", i64, shape=("n",)), p.index()
+        total = p.var(constant(i64, 0))
+        with p.range(taps.length) as k:
+            total.set(total + taps[k] * x[i - k])
+        out[i] = total
+    fir, x, taps = p.build(), da.from_array(np.arange(40), chunks=10), np.arange(1, 6)
+    with pytest.raises(InvalidInput, match=r"got 3, expected at least 4 along axis 0.*Fix: pass depth=4"):
+        vd.map_overlap(fir, x, taps, depth=3)
+    assert np.array_equal(vd.map_overlap(fir, x, taps, depth=4).compute(), np.convolve(np.arange(40), taps)[:40])
+
+
+def blocks_of_pairs(p: Any, x: Any, i: Any) -> Any:
+    return select(i % 2 == 0, x[i + 1], x[i - 1])
+
+
+def blocks_of_workgroups(p: Any, x: Any, i: Any) -> Any:
+    return x[p.workgroup_id(0) * 4 + 3]
+
+
+def a_data_dependent_index(p: Any, x: Any, i: Any) -> Any:
+    return x[i + (x[i] & 63).cast(u32)]
+
+
+def a_branch_of_the_data(p: Any, x: Any, i: Any) -> Any:
+    found = p.var(constant(i64, 0))
+    with p.if_(x[i] > 1000):
+        found.set(x[i + 9])
+    return found
+
+
+def a_loop_with_an_end_in_the_data(p: Any, x: Any, i: Any) -> Any:
+    found = p.var(constant(i64, 0))
+    with p.range(50) as k:
+        with p.if_(x[i] <= 1000):
+            p.break_()
+        found.set(found + x[i + k])
+    return found
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        blocks_of_pairs,
+        blocks_of_workgroups,
+        a_data_dependent_index,
+        a_branch_of_the_data,
+        a_loop_with_an_end_in_the_data,
+    ],
+)
+def test_programs_that_may_be_meant_for_their_chunks_are_not_refused(read: Any) -> None:
+    with program("maybe", 4) as p:
+        x = p.read("x", i64, shape=("n",))
+        out, i = p.write("out", i64, shape=("n",)), p.index()
+        out[i] = read(p, x, i)
+    found = vd.map_blocks(p.build(), da.from_array(np.zeros(40, np.int64), chunks=8))
+    assert np.array_equal(found.compute(), np.zeros(40))

@@ -6,9 +6,9 @@ from collections import ChainMap
 from collections.abc import Mapping, Sequence
 
 from vyre_foundation.dtype import bool_
-from vyre_foundation.ir.expr import Apply, Cast, Expr, Id, IdKind, Load, Local, Select
-from vyre_foundation.ir.stmt import Let
-from vyre_foundation.ir.walk import solve
+from vyre_foundation.ir.expr import Apply, Cast, Expr, Id, IdKind, Length, Literal, Load, Local, Select
+from vyre_foundation.ir.stmt import Break, Continue, For, If, Let, Return, Stmt
+from vyre_foundation.ir.walk import solve, statements
 from vyre_foundation.validate.declared import declaration
 from vyre_foundation.validate.determinism.accesses import Collector, MemoryAccess
 from vyre_foundation.validate.determinism.forms import GLOBAL, GROUP, Polynomials
@@ -19,6 +19,7 @@ from vyre_foundation.validate.intervals import apply, hull, whole
 from vyre_foundation.validate.outline import outline
 
 _OF_GRID = (IdKind.GLOBAL_ID, IdKind.WORKGROUP_ID, IdKind.NUM_WORKGROUPS)
+_DIVIDING = frozenset(("div", "rem", "and", "shr"))
 
 
 class AccessBounds:
@@ -29,7 +30,7 @@ class AccessBounds:
 
     def __init__(self, facts: Facts) -> None:
         program, nodes = facts.program, facts.program.code.nodes
-        self._outline = outline(program)
+        self._nodes, self._outline = nodes, outline(program)
         self._declared = {d[0]: p for p in self._outline.places if (d := declaration(p.stmt)) is not None}
         self._bound = frozenset(buffer for buffer in program.buffers if buffer.memory.is_bound)
         stability = find_stability(nodes, self._declared, self._bound)
@@ -65,6 +66,61 @@ class AccessBounds:
             if exact.low + (1 << index.dtype.bits) >= length and exact.high <= index.dtype.highest:
                 low, high = max(low, exact.low), min(high, exact.high)
         return Interval(low, high)
+
+    def is_exact(self, access: MemoryAccess) -> bool:
+        """Whether the bounds of an access are elements that it touches.
+
+        They are if its index is a sum of ids and counters of loops that run from one known number to another, and only
+        ids and such counters decide whether it is made.
+        """
+        leaves = {leaf for monomial in self._forms.of(access.index).terms for leaf in monomial}
+        if not all(isinstance(leaf, Id) or self._is_counter(leaf) for leaf in leaves):
+            return False
+        return all(self._is_surely_run(place.stmt) for place in access.place.around())
+
+    @property
+    def has_blocks(self) -> bool:
+        """Whether an id is divided, or taken apart into bits, as a program of blocks of elements does."""
+        found = (node for node in self._nodes if isinstance(node, Apply) and node.op.id in _DIVIDING)
+        return any(node.dtype.is_integer and any(isinstance(x, Id) for x in self._leaves_of(node)) for node in found)
+
+    def _is_counter(self, leaf: Expr) -> bool:
+        if not isinstance(leaf, Local) or leaf.name not in self._declared:
+            return False
+        loop = self._declared[leaf.name].stmt
+        return isinstance(loop, For) and self._is_number(loop.start) and self._is_number(loop.stop)
+
+    def _is_number(self, node: Expr) -> bool:
+        bounds = self._forms.bounds[node]
+        return bounds.low == bounds.high
+
+    def _is_surely_run(self, around: Stmt) -> bool:
+        """Whether nothing but ids decides whether what is inside of a statement runs, in each iteration of a loop."""
+        match around:
+            case If(condition):
+                leaves = self._leaves_of(condition)
+                return any(isinstance(leaf, Id) for leaf in leaves) and all(map(self._is_place, leaves))
+            case For(body=body):
+                return not any(isinstance(stmt, (Break, Continue, Return)) for stmt in statements(body))
+        return True
+
+    def _is_place(self, leaf: Expr) -> bool:
+        return isinstance(leaf, (Id, Literal, Length)) or self._is_counter(leaf)
+
+    def _leaves_of(self, root: Expr) -> set[Expr]:
+        """What an expression is computed from, through immutable locals."""
+        seen, work = {root}, [root]
+        leaves: set[Expr] = set()
+        while work:
+            node = work.pop()
+            parts: Sequence[Expr] = () if isinstance(node, Load) else node.args
+            if isinstance(node, Local) and isinstance(stmt := self._declared[node.name].stmt, Let):
+                parts = (stmt.value,)
+            if not parts:
+                leaves.add(node)
+            work += [part for part in parts if part not in seen]
+            seen.update(parts)
+        return leaves
 
     def _of(self, root: Expr, guard: PathCondition) -> Interval:
         """The bounds of the value of an integer expression where a condition holds."""

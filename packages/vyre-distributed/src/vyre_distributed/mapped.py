@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vyre_algorithms.arguments import array_of
+from vyre_distributed.neighbours import neighbours
 from vyre_distributed.worker import decoded, local_backend
 from vyre_driver.arrays.make import imported
 from vyre_driver.backend.config import DEFAULT_CONFIG
@@ -48,11 +49,13 @@ def map_blocks(
         An array of the type of the output. Nothing runs until it is computed.
 
     Raises:
-        InvalidInput: An array, which the error names, is missing, or of another type or shape.
+        InvalidInput: An array, which the error names, is missing, or of another type or shape; or the program reads
+            elements beside its own, and an axis has several chunks.
         InvalidLaunch: The program has no output, or several, or its output has another number of axes.
     """
     runnable = program_of(program)
     task, inputs = over_chunks(runnable, arrays, defaults_of(program))
+    _require_whole_axes(runnable, task, inputs[0])
     output = runnable.outputs[0]
     dtype, dropped = output.dtype.numpy, [] if drop_axis is None else list(np.atleast_1d(drop_axis))
     found: da.Array = da.map_blocks(
@@ -110,6 +113,21 @@ def over_chunks(
             fix="make one with dask.array.from_array, or run the program as it is",
         )
     return ChunkProgram.of(program, tuple(chunked), constants), list(chunked.values())
+
+
+def _require_whole_axes(program: Program, task: ChunkProgram, x: da.Array) -> None:
+    """Refuse a program that reads elements beside its own, and so those of other chunks."""
+    for name, distances in task.neighbours(program, x.ndim).items():
+        for axis, (distance, count) in enumerate(zip(distances, x.numblocks, strict=True)):
+            if distance and count > 1:
+                needed = f"one chunk along axis {axis}, as the program reads elements that are {distance} away"
+                fix = f"call map_overlap with depth={shown_depth(distances)}, or {name}.rechunk({{{axis}: -1}}) before"
+                raise InvalidInput(name, needed=needed, got=f"{count} chunks", fix=fix)
+
+
+def shown_depth(distances: Sequence[int]) -> str:
+    """The depth to pass, as a caller writes it: one number if it is one for all axes."""
+    return f"{distances[0]}" if len(set(distances)) == 1 else f"{dict(enumerate(distances))}"
 
 
 def _chunk_like(buffer: Buffer, array: da.Array, first: da.Array) -> da.Array:
@@ -207,11 +225,19 @@ class ChunkProgram:
         buffers = tuple(shapes.buffers.items())
         return cls(wire, (buffers, shapes.launch, shapes.passed, shapes.zeros, shapes.numbers), names, packed)
 
+    def neighbours(self, program: Program, ndim: int) -> Mapping[str, tuple[int, ...]]:
+        """How far from its own element the program, of which this is the task, reads chunks of `ndim` axes."""
+        return neighbours(program, self.names, ndim, self._others())
+
+    def _others(self) -> dict[str, Array]:
+        """The inputs that are no chunks."""
+        packed = self.constants.items()
+        return {name: np.frombuffer(data, dtype).reshape(shape) for name, (data, dtype, shape) in packed}
+
     def __call__(self, *chunks: Array) -> Array:
         """Launch it over one chunk of each array."""
         given = {name: np.asarray(array_of(x, name), order="C") for name, x in zip(self.names, chunks, strict=True)}
-        for name, (data, dtype, shape) in self.constants.items():
-            given[name] = np.frombuffer(data, dtype).reshape(shape)
+        given |= self._others()
         if self.shapes is None:
             return next(iter(local_backend().dispatch_arrays(decoded(self.wire), given).values()))
         program, shapes = _with_shapes(self.wire, *self.shapes)

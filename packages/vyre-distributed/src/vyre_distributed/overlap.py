@@ -18,7 +18,7 @@ from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph
 
 from vyre_algorithms.arguments import array_of
-from vyre_distributed.mapped import Array, ChunkProgram, over_chunks, program_of, require_sizes
+from vyre_distributed.mapped import Array, ChunkProgram, over_chunks, program_of, require_sizes, shown_depth
 from vyre_driver.errors import InvalidInput, InvalidLaunch
 from vyre_driver.plan.programs import HasProgram, defaults_of
 from vyre_foundation.ir.program import Program
@@ -61,7 +61,8 @@ def map_overlap(
 
     Raises:
         InvalidInput: An array, which the error names, is missing, or of another type or shape; or an axis is shorter
-            than the halo, or the depth, the boundary or the number of steps is not one.
+            than the halo, or the depth, the boundary or the number of steps is not one; or the program reads further
+            than the depth, where its indices are ids and known numbers.
         InvalidLaunch: The program has no output, or several; or several steps are wanted of a program whose output is
             not of the type of its first chunked array. Computing the result raises it if the output has another shape.
     """
@@ -76,6 +77,7 @@ def map_overlap(
         raise InvalidLaunch("output", needed=f"the type of {task.names[0]!r} for several steps", got=got, fix=fix)
     halos = _halos(first, depth, boundary, steps)
     chunks = tuple(_wide_enough(halo, sizes) for halo, sizes in zip(halos, first.chunks, strict=True))
+    _require_depth(halos, task.neighbours(runnable, first.ndim), [len(sizes) for sizes in chunks])
     wide = [array.rechunk(chunks) for array in inputs]
     over = OverlapProgram(task, halos, steps)
     token = tokenize(over, *[array.name for array in wide])
@@ -125,6 +127,16 @@ def _halos(x: da.Array, depth: Any, boundary: Any, steps: int) -> tuple[Halo, ..
             raise InvalidInput("depth", needed="at most the length of the axis", got=got, fix=fix)
         found.append(Halo(int(width), int(width) * steps, _rule(rule, x.dtype)))
     return tuple(found)
+
+
+def _require_depth(halos: Sequence[Halo], distances: Mapping[str, Sequence[int]], numbers: Sequence[int]) -> None:
+    """Refuse a depth below what the program is known to read beside its own element."""
+    for name, wanted in distances.items():
+        for axis, (halo, distance, count) in enumerate(zip(halos, wanted, numbers, strict=True)):
+            if distance > halo.depth and (count > 1 or (halo.depth and halo.has_end)):
+                needed = f"at least {distance} along axis {axis}, as the program reads {name!r} that far away"
+                fix = f"pass depth={shown_depth([max(h.depth, n) for h, n in zip(halos, wanted, strict=True)])}"
+                raise InvalidInput("depth", needed=needed, got=f"{halo.depth}", fix=fix)
 
 
 def _by_axis(name: str, given: Any, ndim: int, other: Any) -> list[Any]:
