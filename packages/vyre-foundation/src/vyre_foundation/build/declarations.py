@@ -60,6 +60,7 @@ class DeclarationRecorder(ControlFlowRecorder):
         like: Array | None = None,
         shape: Axis | Sequence[Axis] | None = None,
         output_range: tuple[int, int] | None = None,
+        is_read: bool = False,
     ) -> Array:
         """Declare an output, initially zero.
 
@@ -70,6 +71,7 @@ class DeclarationRecorder(ControlFlowRecorder):
             like: Another buffer of the same length; the output takes the shape of the array that is passed for it.
             shape: The axes, as for `read`, in names of inputs; the output comes in this shape.
             output_range: The bytes start … stop that the host receives; all of them by default.
+            is_read: Whether the program loads from it, too. It needs a shape, for which launches then pass zeros.
 
         Returns:
             The buffer, which can be stored to.
@@ -78,7 +80,7 @@ class DeclarationRecorder(ControlFlowRecorder):
             BuildError: The name is taken, or an argument is invalid.
             DeclarationError: The declaration contradicts itself.
         """
-        return self._host(name, dtype, Access.WRITE, count, like, shape, output_range)
+        return self._host(name, dtype, Access.WRITE, count, like, shape, output_range, is_read)
 
     def read_write(
         self,
@@ -290,12 +292,16 @@ class DeclarationRecorder(ControlFlowRecorder):
         like: Array | None,
         shape: Axis | Sequence[Axis] | None,
         output_range: tuple[int, int] | None = None,
+        is_read: bool = False,
     ) -> Array:
         """An input or an output, which may have a shape. An axis "" has the length of the buffer.
 
-        An output with a shape whose length no rule gives is an input too, for which a launch passes zeros.
+        An output with a shape is an input too if it is read or if no rule gives its length: a launch passes zeros.
         """
         if shape is None:
+            if is_read:
+                fix = "declare it with p.read_write, or give it a shape"
+                raise BuildError(f"{name!r} is read and has no shape, so that launches pass nothing for it", fix=fix)
             made = self._declare(name, dtype, access, Memory.STORAGE, count, like, output_range)
             axes = None if like is None else next((b.axes for b in self._shapes.buffers if b.decl is like.decl), None)
             if axes is not None:
@@ -306,7 +312,7 @@ class DeclarationRecorder(ControlFlowRecorder):
             raise BuildError(message, fix="give one of them")
         axes = axes_of(shape, repr(name))
         is_result, rule = access is Access.WRITE, self._shapes.count_of(axes)
-        if is_result and rule is None:
+        if is_result and (is_read or rule is None):
             access = Access.READ_WRITE
         made = self._declare(name, dtype, access, Memory.STORAGE, rule, None, output_range)
         made._axes = tuple([self._length(axis) if axis != "" else made.length for axis in axes])

@@ -11,7 +11,7 @@ import numpy as np
 from vyre.kernels.aggregates import StructType
 from vyre.kernels.annotations import ArrayType, KernelSignature, Parameter, Role, ScalarType
 from vyre.kernels.frame import Frame, Hints
-from vyre.kernels.reader import VariableNeeded
+from vyre.kernels.reader import ResultRead, VariableNeeded
 from vyre.kernels.source import FunctionSource
 from vyre.kernels.statements import KernelReader
 from vyre.kernels.values import KernelArray
@@ -86,6 +86,9 @@ def compile_kernel(source: FunctionSource, signature: KernelSignature, options: 
             compiled = reading.read_kernel()
         except VariableNeeded as needed:
             known = reading.known_with(needed)
+            continue
+        except ResultRead as result:
+            known = replace(known, read=known.read | {result.name})
             continue
         except RecursionError:
             raise source.nested_too_deep() from None
@@ -164,7 +167,7 @@ class _Reading:
             self._require_shape_of_use(reader.own_uses)
         needs_guard = reader.has_effects and not reader.has_barrier and bool(self.shape)
         if reader.found.merged or needs_guard != self.known.is_guarded:
-            self.next = Hints(self.known.merged | reader.found.merged, needs_guard)
+            self.next = replace(self.known, merged=self.known.merged | reader.found.merged, is_guarded=needs_guard)
             return None
         builder.line = self.source.file, self.source.tree.lineno
         compiled = builder.build_unchecked()
@@ -188,7 +191,7 @@ class _Reading:
         """
         merged = self.known.merged | self.found.merged
         earlier = {(block, name): types for (block, name), types in merged.items() if block <= needed.block}
-        return Hints(earlier | {needed.key: needed.types}, self.known.is_guarded)
+        return replace(self.known, merged=earlier | {needed.key: needed.types})
 
     def _require_lengths(self) -> None:
         """Refuse an axis whose length follows from no input, where its name stands."""
@@ -209,8 +212,10 @@ class _Reading:
 
     def _array(self, name: str, type_: ArrayType, dtype: DType) -> Array:
         builder = self.builder
-        declare = {Role.IN: builder.read, Role.OUT: builder.write, Role.INOUT: builder.read_write}[type_.role]
-        array = declare(name, dtype, shape=type_.axes)
+        if type_.role is Role.OUT:
+            array = builder.write(name, dtype, shape=type_.axes, is_read=name in self.known.read)
+        else:
+            array = (builder.read if type_.role is Role.IN else builder.read_write)(name, dtype, shape=type_.axes)
         if type_.role is not Role.IN:
             self.results.append(KernelResult(name, type_.axes, array.decl.is_input))
         return array

@@ -13,7 +13,7 @@ import numpy as np
 import vyre_foundation.functions as ops
 import vyre_math
 from vyre.kernels.aggregates import COMPONENTS, StructType, StructValue, Variables, Vector, VectorType
-from vyre.kernels.reader import OF_ARRAYS, NodeReader, kind_of
+from vyre.kernels.reader import OF_ARRAYS, NodeReader, ResultRead, kind_of
 from vyre.kernels.values import ElementPart, KernelArray, NumberChoice, is_runtime
 from vyre_driver import DeviceArray
 from vyre_foundation.build import Value
@@ -86,7 +86,7 @@ class ElementReader(NodeReader):
 
     def load_place(self, place: ElementPart, node: ast.AST) -> Any:
         """What a part of an element holds."""
-        self._require_readable(place.array, node)
+        self._require_readable(place.array)
         if isinstance(place.type, StructType):
             fields = place.type.dtype.fields
             assert fields is not None
@@ -223,10 +223,9 @@ class ElementReader(NodeReader):
         if not self._is_own_element(array, indices) and array.array.decl.memory.is_host_visible:
             self.has_effects = True
 
-    def _require_readable(self, array: KernelArray, node: ast.AST) -> None:
+    def _require_readable(self, array: KernelArray) -> None:
         if not array.array.decl.access.reads:
-            fix = f"annotate {array.place!r} with vy.InOut"
-            self.refuse(node, f"{array.place!r} is a result, which cannot be read", fix)
+            raise ResultRead(array.array.decl.name)
 
     def _require_writable(self, array: KernelArray, node: ast.AST) -> None:
         if not array.array.decl.access.writes:
@@ -235,7 +234,7 @@ class ElementReader(NodeReader):
 
     def load(self, array: KernelArray, indices: Sequence[int | Value], node: ast.AST) -> Value:
         """The element at indices; 0 where any of them is out of bounds."""
-        self._require_readable(array, node)
+        self._require_readable(array)
         return array.array[tuple(indices)]
 
     def store(self, array: KernelArray, indices: Sequence[int | Value], x: Any, node: ast.AST) -> None:

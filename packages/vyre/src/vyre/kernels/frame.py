@@ -89,3 +89,5 @@ class Hints:
     """Names that need a variable before a branch or a loop, by its number, with their types."""
     is_guarded: bool = False
     """Whether invocations beyond the shape must end at once, because they would have effects."""
+    read: frozenset[str] = frozenset()
+    """Results that the kernel also reads."""

@@ -88,6 +88,13 @@ class VariableNeeded(Exception):
         self.block, self.key, self.types = block, (block, name), (structure, dtypes)
 
 
+class ResultRead(Exception):
+    """A result is read, so the kernel is read again, with one that may be."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
 class NodeReader:
     """Reads expressions, one method for each kind of node. Operators and elements are in classes of their own."""
 
@@ -133,7 +140,7 @@ class NodeReader:
             if error.fields.get("line") is not None:
                 raise
             raise self.frame.source.error(node, error.message, front_door(error.fix)) from error
-        except (IterationLeft, VariableNeeded, RecursionError):
+        except (IterationLeft, VariableNeeded, ResultRead, RecursionError):
             raise
         except Exception as error:
             message = f"{type(error).__name__} while the kernel is compiled: {error}"
