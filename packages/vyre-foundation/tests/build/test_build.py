@@ -867,7 +867,8 @@ def test_the_remedy_for_what_may_wrap_is_to_convert_before() -> None:
     with program("bytes") as p:
         x, wide = p.read("x", u8), p.read("y", u32)
         out = p.write("out", u32, like=wide)
-        for value in (x[0] + 1, x[0] * x[1], x[0] << 1, -x[0]):
+        on_the_way = ((x[0] + x[1]) >> 1, (x[0] * x[1]) // 3, select(wide[0] > 1, x[0] + 1, x[0]), p.let(x[0] + x[1]))
+        for value in (x[0] + 1, x[0] * x[1], x[0] << 1, -x[0], *on_the_way):
             with pytest.raises(
                 TypeMismatch, match=r"convert what it is computed from with \.cast\(u32\): in u8 it may wrap"
             ):

@@ -19,7 +19,7 @@ from vyre_foundation.build.caller import caller
 from vyre_foundation.build.rebinding import BLOCKS, OpenBlock, refuse_accumulation, refuse_use_behind
 from vyre_foundation.dtype import DType, bool_, u32, widest
 from vyre_foundation.errors import BuildError, LiteralOutOfRange, TypeMismatch
-from vyre_foundation.ir.expr import Apply, Bitcast, Cast, Expr, Select as SelectExpr, literal
+from vyre_foundation.ir.expr import Apply, Bitcast, Cast, Expr, Local, Select as SelectExpr, literal
 from vyre_foundation.ir.origin import Origin
 from vyre_foundation.ops import Op, arithmetic, bitwise, compare
 
@@ -422,6 +422,8 @@ def common_dtype(operands: Sequence[Operand]) -> DType:
         return dtypes[0]
     found = [_number(x) for x in operands]
     example = next((f"vy.f32({x!r})" for x in found if isinstance(x, float)), "vy.u32(1)")
+    if example == "vy.u32(1)" and any(x < 0 for x in found):
+        example = "vy.i32(1)"
     raise BuildError("none of the operands has a type", fix=f"give one of them a type, as in {example}")
 
 
@@ -448,6 +450,8 @@ def refuse_foreign(what: str, other: RecordingState, own: RecordingState) -> Bui
 
 _WRAP = ("add", "sub", "mul", "neg", "shl")
 """Operations of integers whose results may not fit their type."""
+_NARROW = 2
+"""Bytes of the types in which sums and products of elements often do not fit."""
 
 
 def conversion_fix(value: Expr, dtype: DType, name: str) -> str:
@@ -459,8 +463,22 @@ def conversion_fix(value: Expr, dtype: DType, name: str) -> str:
 
 def _may_wrap(value: Expr, dtype: DType) -> bool:
     """Whether integers are computed in a type that may not hold the result, and a type may that is wanted."""
-    is_computed = isinstance(value, Apply) and value.op.id in _WRAP and value.dtype.is_integer
-    return is_computed and (dtype.is_float or dtype.size > value.dtype.size)
+    return value.dtype.is_integer and (dtype.is_float or dtype.size > value.dtype.size) and is_wrapping(value)
+
+
+def is_wrapping(root: Expr) -> bool:
+    """Whether an integer is computed from what may have wrapped in its type; of a narrow local, that is not known."""
+    seen, work = {root}, [root]
+    while work:
+        node = work.pop()
+        if isinstance(node, Local) and node.dtype.size <= _NARROW:
+            return True
+        if isinstance(node, Apply) and node.op.id in _WRAP:
+            return True
+        parts = node.args if isinstance(node, (Apply, SelectExpr)) else ()
+        work += [part for part in parts if part.dtype is root.dtype and part not in seen]
+        seen.update(work)
+    return False
 
 
 def operand(x: Operand, dtype: DType | None, builder: RecordingState | None = None) -> Expr:
