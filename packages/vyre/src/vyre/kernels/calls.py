@@ -6,6 +6,7 @@ import ast
 import builtins
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import is_dataclass
 from functools import reduce
 from typing import Any, NoReturn
 
@@ -230,6 +231,8 @@ def _print(reader: ExpressionReader, node: ast.Call, given: Given) -> object:
 def _range(reader: ExpressionReader, node: ast.Call, given: Given) -> object:
     counting = ast.unparse(node)
     fix = f"write a loop, as in total = vy.f32(0), and in the next lines for k in {counting}: total += x[k]"
+    if len(given) > 1:
+        fix = f"count to a number that is known, as in x[i + k] for k in range(4), or {fix}"
     reader.refuse(node, "only a `for` statement can count to a number that is known only when the program runs", fix)
 
 
@@ -344,6 +347,8 @@ def call(reader: ExpressionReader, callee: Any, node: ast.Call) -> object:
     elif isinstance(callee, type) and issubclass(callee, np.generic):
         dtype = dtype_of(callee)
         fix = f"write vy.{'bool_' if dtype is bool_ else dtype}(…)"
+    elif isinstance(callee, type) and (is_dataclass(callee) or hasattr(callee, "_fields")):
+        fix = f"decorate {name} with @vy.struct, and annotate its fields with types of vyre"
     elif inspect.isfunction(callee):
         fix = f"decorate {name} with @vy.func"
         if name == "<lambda>":
@@ -405,7 +410,9 @@ def _atomic(
     except TypeError as error:
         reader.refuse(node, f"{callee.name}: {error}", "pass the index and the value")
     index, *values = given
-    target = ast.copy_location(ast.Subscript(node.func, ast.Constant(None), ast.Load()), node)
+    target = ast.copy_location(
+        ast.Subscript(node.func, node.args[0] if node.args else ast.Constant(None), ast.Load()), node
+    )
     indices = [*reader.indices(callee.array, target, index), *callee.last]
     operands = [reader.value(x, callee.array.array.dtype, node) for x in values]
     return method(tuple(indices), *operands)

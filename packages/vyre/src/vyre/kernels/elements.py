@@ -13,12 +13,14 @@ import numpy as np
 import vyre_foundation.functions as ops
 import vyre_math
 from vyre.kernels.aggregates import COMPONENTS, StructType, StructValue, Variables, Vector, VectorType
+from vyre.kernels.conversions import converted, wraps
 from vyre.kernels.reader import OF_ARRAYS, NodeReader, ResultRead, kind_of
 from vyre.kernels.values import ElementPart, KernelArray, NumberChoice, is_runtime
 from vyre_driver import DeviceArray
 from vyre_foundation.build import Value
-from vyre_foundation.dtype import DType, bool_, u32
+from vyre_foundation.dtype import DType, bool_, i32, u32
 from vyre_foundation.ir.buffer import Memory
+from vyre_foundation.ir.expr import Apply, Expr, Literal
 from vyre_foundation.ir.stmt import AtomicOp
 
 ATOMICS = tuple([f"atomic_{op.value}" for op in AtomicOp])
@@ -206,6 +208,11 @@ class ElementReader(NodeReader):
             elif isinstance(part, NumberChoice):
                 found.append(self.value(part, u32, node))
             elif isinstance(part, Value) and part.dtype.is_integer:
+                self._require_reach(array, part, len(found), node)
+                if _is_from_the_end(part.expr):
+                    length = f"len({array.place})" if len(array.axes) == 1 else f"{array.place}.shape[{len(found)}]"
+                    fix = f"indices do not count from the end: subtract from the length, as in {length} - 1 - i"
+                    self.refuse(node, f"an index of {array.place!r} is below 0, and so out of bounds", fix)
                 found.append(part)
             else:
                 what = f"a value of {part.dtype}" if isinstance(part, Value) else kind_of(part)
@@ -214,6 +221,23 @@ class ElementReader(NodeReader):
         if array.array.decl.memory is Memory.STORAGE and self._is_own_place(found):
             self.own_uses.append((array, node))
         return found
+
+    def _require_reach(self, array: KernelArray, index: Value, axis: int, node: ast.Subscript) -> None:
+        """Refuse a sum or a product in a type that does not reach the end of the axis: it wraps where it would."""
+        length, dtype = array.axes[axis], index.dtype
+        is_sum = isinstance(index.expr, Apply) and index.expr.op.id in ("add", "mul", "shl")
+        if not isinstance(length, int) or length <= dtype.highest + 1 or not is_sum:
+            return
+        place = node.slice.elts[axis] if isinstance(node.slice, ast.Tuple) else node.slice
+        wide = i32 if dtype.is_signed else u32
+        fix = f"convert before it wraps, as in {ast.unparse(converted(place, wide))}"
+        if not wraps(place):
+            fix = f"convert what it is computed from, as in vy.{wide}(x[i])"
+        message = (
+            f"an index of {array.place!r} is computed in {dtype}, which ends at {dtype.highest}, and the axis has"
+            f" {length} elements"
+        )
+        self.refuse(node, message, fix)
 
     def _stored(self, array: KernelArray, indices: Sequence[int | Value], node: ast.AST) -> None:
         """Note a store, which is refused where others see it whatever the condition is."""
@@ -340,6 +364,16 @@ class ElementReader(NodeReader):
                 self.refuse(node, f"{part.name!r} shares its memory with other numbers, so it has no atomics", fix)
             return ArrayAtomic(part.array, name, tuple(_units(part)[2]))
         self.refuse(node, f"{part.name!r} has no attribute {name!r}", f"index it first, as in {part.name}[i].{name}")
+
+
+def _is_from_the_end(index: Expr) -> bool:
+    """Whether an unsigned index is a number below 0, as ``-i``, ``-i - 1`` and ``~i`` are for each but the least i."""
+    match index:
+        case Apply(op, (x, Literal())) if op.id == "sub":
+            return isinstance(x, Apply) and x.op.id == "neg" and _is_from_the_end(x)
+        case Apply(op):
+            return op.id in ("neg", "not") and not index.dtype.is_signed and index.dtype.bits >= 32
+    return False
 
 
 class ArrayAtomic:

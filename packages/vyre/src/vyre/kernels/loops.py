@@ -11,11 +11,12 @@ from vyre.kernels.aggregates import StructValue, Variables, Vector
 from vyre.kernels.branches import BranchReader
 from vyre.kernels.frame import NONE, EarlyExits, Names, OpenLoop
 from vyre.kernels.reader import IterationLeft
-from vyre.kernels.source import assigned_names, has_return, is_unnamed, leaves_iteration, stem_of
+from vyre.kernels.source import assigned_names, has_return, is_unnamed, leaves_iteration, scaled_names, stem_of
 from vyre.kernels.values import LoopName, Merged, NumberChoice, Unbound, is_runtime, typed_text
 from vyre_foundation.build import Mutable, Value, constant, select
 from vyre_foundation.build.arguments import number
 from vyre_foundation.dtype import bool_
+from vyre_foundation.ir.expr import Literal
 
 MAX_UNROLLED = 256
 """Iterations of a `range` that u32 cannot count."""
@@ -27,10 +28,25 @@ class LoopReader(BranchReader):
     def _For(self, node: ast.For, *, is_tail: bool) -> bool:
         if node.orelse:
             self.refuse(node.orelse[0], "a loop has an `else`", "test a variable behind the loop")
-        ranged = self._range(node.iter)
+        ranged = self._range(node.iter) or self._reversed_range(node.iter)
         if isinstance(ranged, tuple):
             return self._count(node, ranged)
         return self._unroll(node, self.iterable(node.iter) if ranged is None else ranged)
+
+    def _reversed_range(self, node: ast.expr) -> tuple[Any, Any, int] | range | None:
+        """What ``reversed(range(…))`` counts, as `_range` gives it; None for anything else."""
+        if not isinstance(node, ast.Call) or len(node.args) != 1 or self.eval(node.func) is not reversed:
+            return None
+        ranged = self._range(node.args[0])
+        if ranged is None or isinstance(ranged, range):
+            return None if ranged is None else ranged[::-1]
+        start, stop, step = ranged
+        if all(type(x) is int for x in (start, stop)):
+            return self._unrolled(range(start, stop, step)[::-1], node)
+        if step == 1 and isinstance(stop, Value) and (start == 0 if type(start) is int else _is_zero(start)):
+            return stop - 1, None, -1
+        fix = "count upwards, and compute the number in the loop, as in k = stop - 1 - j"
+        self.refuse(node, "`reversed` takes a range that begins at 0 and has no step", fix)
 
     def _count(self, node: ast.For, ranged: tuple[Any, Any, int]) -> bool:
         """A loop of the program, which counts."""
@@ -65,12 +81,7 @@ class LoopReader(BranchReader):
             self.refuse(node, "range takes stop, start and stop, or start, stop and step", "write range(start, stop)")
         start, stop, step = given if len(given) == 3 else (*given, 1) if len(given) == 2 else (0, *given, 1)
         if all(type(x) is int for x in (start, stop, step)) and step and (start < 0 or step < 0):
-            count = len(range(start, stop, step))
-            if count > MAX_UNROLLED:
-                message = f"a loop that counts below 0 or downwards is unrolled, and this one has {count} iterations"
-                fix = f"count from 0 upwards, as in range({count}), and compute the number in the loop"
-                self.refuse(node, message, fix)
-            return range(start, stop, step)
+            return self._unrolled(range(start, stop, step), node)
         if is_runtime(step) or type(step) is not int or step == 0:
             fix = "count with a step of 1, and compute the index in the loop"
             self.refuse(node, "the step of a loop must be a nonzero integer that is known at compile time", fix)
@@ -88,6 +99,13 @@ class LoopReader(BranchReader):
             start, stop = self.unify((start, stop), node)
         return start, stop, step
 
+    def _unrolled(self, counted: range, node: ast.expr) -> range:
+        if len(counted) > MAX_UNROLLED:
+            message = f"a loop that counts below 0 or downwards is unrolled, and this one has {len(counted)} iterations"
+            fix = f"count from 0 upwards, as in range({len(counted)}), and compute the number in the loop"
+            self.refuse(node, message, fix)
+        return counted
+
     def _begin_loop(self, statements: Sequence[ast.AST], *, skip: str = "") -> tuple[Names, int]:
         """Begin a loop of the program: its names, in which what an iteration changes is not known."""
         outer = self.frame.names
@@ -100,11 +118,13 @@ class LoopReader(BranchReader):
         self.frame.names = names = dict(outer)
         self.frame.loops.append(OpenLoop(self.depth, self.frame.carried))
         self.frame.carried = dict(self.frame.carried)
+        scaled = scaled_names(statements)
         for name, where in assigned_names(statements).items():
             before = outer.get(name, NONE)
             if name == skip or before is NONE or isinstance(before, (Mutable, Variables, Unbound, LoopName)):
                 continue
-            names[name] = self.frame.carried[name] = LoopName(block, name, before, self.frame.source.line_of(where))
+            line = self.frame.source.line_of(where)
+            names[name] = self.frame.carried[name] = LoopName(block, name, before, line, scaled.get(name))
         return outer, block
 
     def _end_loop(self, outer: Names, block: int, statements: Sequence[ast.AST], node: ast.stmt) -> None:
@@ -310,6 +330,10 @@ def _unbound_counter(name: str, line: int, value: str) -> Unbound:
     """What the counter of a loop stands for behind it, where the program decides which iteration is the last."""
     message = f"{name!r} has no value behind the loop that it counts, at line {line}"
     return Unbound(message, f"give another name a value before the loop, and assign to it there, as in last = {value}")
+
+
+def _is_zero(x: object) -> bool:
+    return isinstance(x, Value) and isinstance(x.expr, Literal) and x.expr.value == 0
 
 
 def _iterations_downwards(start: Value, stop: Value | None, step: int) -> Value:

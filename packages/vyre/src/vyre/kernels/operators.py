@@ -11,12 +11,13 @@ from typing import Any, NoReturn, TypeGuard
 
 import vyre_math
 from vyre.kernels.aggregates import Vector, assemble, disassemble
+from vyre.kernels.conversions import converted, operands_of
 from vyre.kernels.reader import NodeReader, kind_of
-from vyre.kernels.values import KernelArray, NumberChoice, fits, is_runtime, public_name
+from vyre.kernels.values import KernelArray, NumberChoice, fits, is_runtime
 from vyre_foundation.build import Value, constant, select
 from vyre_foundation.build.arguments import number
-from vyre_foundation.dtype import DType, bool_, f32, widest
-from vyre_foundation.ir.expr import Apply, Literal
+from vyre_foundation.dtype import DType, bool_, f32, i32, i64, widest
+from vyre_foundation.ir.expr import Apply, Expr, Literal
 
 _BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -81,7 +82,7 @@ class OperatorReader(NodeReader):
             return
         written = "vy.f32(x)"
         if isinstance(node, ast.BinOp):
-            written = ast.unparse(_converted(node.left if isinstance(operands[0], Value) else node.right, f32))
+            written = ast.unparse(converted(node.left if isinstance(operands[0], Value) else node.right, f32))
         fix = f"write an integer, or convert the value, as in {written}"
         if any(map(_is_difference, operands)):
             fix = "convert before the subtraction, as in vy.f32(x) - 1.0: an unsigned difference wraps"
@@ -114,6 +115,8 @@ class OperatorReader(NodeReader):
             return self._power(x, y, node)
         if isinstance(op, (ast.Add, ast.Sub)) and _is_unsigned(x) and type(y) is int and y < 0:
             return (operator.sub if isinstance(op, ast.Add) else operator.add)(x, self.value(-y, x.dtype, node))
+        if isinstance(op, ast.Add) and _is_unsigned(y) and type(x) is int and x < 0:
+            return y - self.value(-x, y.dtype, node)
         if isinstance(op, (ast.BitAnd, ast.BitOr, ast.BitXor)):
             x, y = _wrapped_mask(x, y), _wrapped_mask(y, x)
         left, right = self.unify((x, y), node)
@@ -123,33 +126,44 @@ class OperatorReader(NodeReader):
         if left.dtype is not right.dtype:
             self._refuse_mixed(left, right, node)
         if left.dtype.is_integer and type(y) is int:
-            self._refuse_meaningless(op, y, left.dtype, node)
+            self._refuse_meaningless(op, left, y, node)
         if isinstance(op, ast.Div) and not left.dtype.is_float:
             self._refuse_division(left.dtype, (x, y), node)
         return compute(left, right)
 
-    def _refuse_meaningless(self, op: ast.operator, y: int, dtype: DType, node: ast.AST) -> None:
-        """Refuse a divisor of 0, and a shift by more bits than there are: what they give is defined, but not meant."""
+    def _refuse_meaningless(self, op: ast.operator, x: Value, y: int, node: ast.AST) -> None:
+        """Refuse a divisor of 0, a shift by more bits than there are, and one of a product that leaves its sign.
+
+        What they give is defined, but not meant. The last is a product of fixed-point numbers without its upper half.
+        """
+        dtype = x.dtype
         if isinstance(op, (ast.FloorDiv, ast.Mod)) and y == 0:
             self.refuse(node, "the divisor is 0", "divide by another number")
         if isinstance(op, (ast.LShift, ast.RShift)) and y >= dtype.bits:
             fix = f"shift by 0 … {dtype.bits - 1}, or convert to a wider type"
             self.refuse(node, f"a value of {dtype} is shifted by {y} bits, and has {dtype.bits}", fix)
+        if isinstance(op, ast.RShift) and dtype.is_signed and y == dtype.bits - 1 and _is_product(x.expr):
+            fix = "write vy.mul_high(x, y), which gives the upper half of the product"
+            if dtype is not i64:
+                wide = i32 if dtype.bits < 32 else i64
+                fix = f"convert before, as in {ast.unparse(converted(operands_of(node)[0], wide))} >> {y}"
+            self.refuse(node, f"a product of {dtype} is shifted by {y} bits, which leaves only its sign", fix)
 
     def _refuse_mixed(self, left: Value, right: Value, node: ast.AST) -> NoReturn:
         """Refuse operands of two types, and name a conversion: to the float, or to the wider type."""
         wide = widest((left.dtype, right.dtype))
-        written = ast.unparse(_converted(_operands(node)[0 if wide is right.dtype else 1], wide))
+        narrow = left.dtype if wide is right.dtype else right.dtype
+        written = ast.unparse(converted(operands_of(node)[0 if wide is right.dtype else 1], wide, narrow))
         fix = f"convert one of them, as in {written}"
         self.refuse(node, f"got operands of {left.dtype} and {right.dtype}, expected one type", fix)
 
     def _refuse_division(self, dtype: DType, given: Sequence[Any], node: ast.AST) -> NoReturn:
         """Refuse `/` of integers, and name the division that gives one, and that of floats."""
-        left, right = operands = _operands(node)
+        left, right = operands = operands_of(node)
         whole = f"vy.floor_div({ast.unparse(left)}, {ast.unparse(right)})"
         if not dtype.is_signed:
             whole = ast.unparse(ast.BinOp(left, ast.FloorDiv(), right))
-        floats = [_converted(part, f32) if is_runtime(x) else part for part, x in zip(operands, given, strict=True)]
+        floats = [converted(part, f32) if is_runtime(x) else part for part, x in zip(operands, given, strict=True)]
         quotient = ast.unparse(ast.BinOp(floats[0], ast.Div(), floats[1]))
         fix = f"write {whole} for a whole number, or convert to a type of floats, as in {quotient}"
         self.refuse(node, f"Python's `/` means something else than the program's division of {dtype}", fix)
@@ -368,27 +382,14 @@ class OperatorReader(NodeReader):
         return NumberChoice(condition, x, y)
 
 
-def _operands(node: ast.AST) -> tuple[ast.expr, ast.expr]:
-    """The operands of a binary operator, a comparison, or of an assignment with an operator; of what has none, `…`."""
-    if isinstance(node, ast.BinOp):
-        return node.left, node.right
-    if isinstance(node, ast.Compare) and len(node.ops) == 1:
-        return node.left, node.comparators[0]
-    return (node.target, node.value) if isinstance(node, ast.AugAssign) else (ast.Name("…"), ast.Name("…"))
-
-
-def _converted(node: ast.expr, dtype: DType) -> ast.expr:
-    """How to convert an expression: where it may wrap, its operands before it does."""
-    match node:
-        case ast.BinOp(left, ast.Add() | ast.Sub() | ast.Mult() as op, right):
-            return ast.BinOp(_converted(left, dtype), op, _converted(right, dtype))
-        case ast.BinOp(left, ast.LShift() as op, right) if dtype.is_integer:
-            return ast.BinOp(_converted(left, dtype), op, _converted(right, dtype))
-        case ast.UnaryOp(ast.USub() as sign, operand):
-            return ast.UnaryOp(sign, _converted(operand, dtype))
-        case ast.Constant():
-            return node
-    return ast.Call(ast.Attribute(ast.Name("vy"), public_name(dtype)), [node], [])
+def _is_product(root: Expr) -> bool:
+    """Whether a value is the product of two others, or such a product and a number."""
+    match root:
+        case Apply(op, (left, right)) if op.id in ("add", "sub"):
+            return any(isinstance(b, Literal) and _is_product(a) for a, b in ((left, right), (right, left)))
+        case Apply(op, args):
+            return op.id == "mul" and not any(isinstance(part, Literal) for part in args)
+    return False
 
 
 def _wrapped_mask(x: Any, beside: Any) -> Any:

@@ -43,7 +43,7 @@ from vyre_algorithms.numpy_names import FUNCTIONS
 from vyre_foundation.build import Mutable, ProgramBuilder, Value, constant
 from vyre_foundation.build.arguments import code_of, number, shown
 from vyre_foundation.build.values import conversion_fix
-from vyre_foundation.dtype import DType, bool_
+from vyre_foundation.dtype import DType, bool_, i32, u32
 from vyre_foundation.errors import VyreError
 
 _CONVERSIONS: Mapping[int, Callable[[object], object]] = {ord("s"): str, ord("r"): repr, ord("a"): ascii}
@@ -447,6 +447,18 @@ class NodeReader:
             if name in self.frame.carried:
                 self._carry(self.frame.carried[name], x)
 
+    def _require_wide(self, carried: LoopName, start: Number, dtype: DType) -> None:
+        """Refuse multiples of a number without a type in a narrow one: digits that are put together wrap."""
+        if carried.scaled is not None and dtype.is_integer and dtype.bits < 32:
+            wide = i32 if dtype.is_signed else u32
+            message = (
+                f"{carried.name!r} begins with a number without a type, and takes {dtype} from what the loop gives it:"
+                f" its multiples wrap above {dtype.highest}"
+            )
+            typed = typed_text(start, wide)
+            fix = f"give it a type before the loop, as in {carried.name} = {typed}, or vy.{dtype} where it is to wrap"
+            self.refuse(carried.scaled, message, fix)
+
     def _carry(self, carried: LoopName, x: object) -> None:
         """Note what a loop gives a name: the kernel is read again if the value before can have the type of that."""
         carried.is_changed = True
@@ -455,6 +467,8 @@ class NodeReader:
             return
         dtypes = tuple(dtype for pair in zip(before, after, strict=True) if (dtype := common_type(*pair)) is not None)
         if len(dtypes) == len(before) > 0:
+            if len(dtypes) == 1 and number(before[0]) is not None:
+                self._require_wide(carried, number(before[0]) or 0, dtypes[0])
             raise VariableNeeded(carried.block, carried.name, structure, dtypes)
 
 

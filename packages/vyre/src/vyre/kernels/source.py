@@ -168,6 +168,31 @@ def closure_of(function: Callable[..., Any]) -> dict[str, Any]:
     return found
 
 
+def scaled_names(statements: Sequence[ast.AST]) -> dict[str, ast.AST]:
+    """The names that statements give multiples of what they stand for, each with the first node that computes one.
+
+    A shift by one bit is not among them: a CRC or a shift register shifts bits out of its type on purpose.
+    """
+    found: dict[str, ast.AST] = {}
+    for node in (inner for statement in statements for inner in ast.walk(statement)):
+        match node:
+            case ast.AugAssign(ast.Name(name), op, by) if _scales(op, by):
+                found.setdefault(name, node)
+            case ast.Assign([ast.Name(name)], value):
+                for part in ast.walk(value):
+                    match part:
+                        case ast.BinOp(ast.Name(other), op, by) if other == name and _scales(op, by):
+                            found.setdefault(name, part)
+                        case ast.BinOp(_, ast.Mult(), ast.Name(other)) if other == name:
+                            found.setdefault(name, part)
+    return found
+
+
+def _scales(op: ast.operator, by: ast.expr) -> bool:
+    is_one = isinstance(by, ast.Constant) and by.value == 1
+    return isinstance(op, ast.Mult) or (isinstance(op, ast.LShift) and not is_one)
+
+
 def assigned_names(statements: Sequence[ast.AST]) -> dict[str, ast.AST]:
     """The names that statements give values to, each with the first node that does; inner scopes are left out."""
     found: dict[str, ast.AST] = {}

@@ -146,6 +146,8 @@ class LoopName:
     before: object
     line: int
     """That of the first assignment in the loop."""
+    scaled: ast.AST | None = None
+    """What computes a multiple of it in the loop, if something does."""
     is_read: bool = False
     is_changed: bool = False
 
@@ -156,6 +158,9 @@ class LoopName:
         plain = number(self.before)
         if plain is not None:
             fix = f"make it a variable of the program, with a type, as in {self.name} = {typed_text(plain)}"
+        elif isinstance(self.before, list):
+            made = f"vy.private(vy.f32, {len(self.before)})"
+            fix = f"make it a tuple, and give the name another one in the loop, or use an array, {made}"
         return Unbound(message, fix)
 
 
