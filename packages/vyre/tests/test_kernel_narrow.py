@@ -212,6 +212,51 @@ def test_the_remedy_for_a_product_gives_it() -> None:
     ]  # fmt: skip
 
 
+# ── shifts ──
+
+
+@pytest.mark.parametrize("value", [np.uint8, np.int8, np.uint16, np.int32, np.uint64])
+@pytest.mark.parametrize("count", [np.uint8, np.int16, np.uint32, np.int64])
+def test_the_count_of_a_shift_to_the_right_may_have_any_type(value: type, count: type) -> None:
+    @vy.kernel
+    def shifted(x: vy.Array[value, "n"], k: vy.Array[count, "n"]) -> tuple[vy.Array[value, "n"], vy.Array[value, "n"]]:
+        i = vy.index()
+        y = x[i]
+        y >>= k[i]
+        return x[i] >> k[i], y
+
+    ends = np.iinfo(count)
+    k = np.array([0, 1, 7, 8, 63, 64, 65, 100, ends.max, ends.min, -1 if ends.min else ends.max - 1], count)
+    x = np.full(k.size, np.iinfo(value).max - 3 if np.iinfo(value).min == 0 else np.iinfo(value).min + 3, value)
+    expected = [int(v) >> (int(n) % np.iinfo(value).bits) for v, n in zip(x, k, strict=True)]
+    for found in shifted(x, k):
+        assert found.dtype == value
+        assert found.tolist() == expected
+
+
+def test_the_count_of_a_shift_to_the_left_has_the_type_of_the_value() -> None:
+    def packed(x: vy.Array[vy.u8, "n"]) -> vy.Array[vy.u32, "n"]:
+        i = vy.index()
+        return x[i] << (2 * i)
+
+    assert message_of(packed).endswith("Fix: convert one of them, as in vy.u32(x[i])")
+
+
+LETTERS = b"ACGT"
+
+
+def test_bytes_are_a_table() -> None:
+    @vy.kernel
+    def letters(packed: vy.Array[vy.u8, "n"]) -> vy.Array[vy.u8, "n", 4]:
+        i, k = vy.index()
+        return LETTERS[packed[i] >> (6 - 2 * k) & 3]
+
+    packed = X[:9]
+    bases = packed[:, None] >> np.uint8([6, 4, 2, 0]) & 3
+    assert letters(packed).tobytes() == bytes(LETTERS[base] for base in bases.ravel())
+    assert vy.decode(letters.program.encode()) == letters.program
+
+
 # ── remedies ──
 
 

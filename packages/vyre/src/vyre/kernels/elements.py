@@ -168,15 +168,14 @@ class ElementReader(NodeReader):
             self.refuse(node, f"the fields of a {container.type.__name__} have no index", fix)
         if not is_runtime(index):
             return self.current(container[index])
-        if not isinstance(container, np.ndarray):
+        if not isinstance(container, (np.ndarray, bytes)):
             fix = (
                 "loop over a tuple, as in tuple(range(3)), or index an array: vy.private, or one of NumPy from outside"
             )
             if isinstance(container, DeviceArray):
                 fix = "take the array as a parameter"
-            if isinstance(container, (bytes, str)):
-                made = "data" if isinstance(container, bytes) else "text.encode()"
-                fix = f"index an array of NumPy from outside, such as numpy.frombuffer({made}, numpy.uint8)"
+            if isinstance(container, str):
+                fix = "index bytes, as in text.encode()[i], or an array of NumPy from outside"
             self.refuse(node, f"got a value of the program as an index of {kind_of(container)}", fix)
         table = self.table(container, node.value)
         return self.load(table, self.indices(table, node, index), node)
@@ -279,12 +278,13 @@ class ElementReader(NodeReader):
             isinstance(x, Value) and x.expr is own.expr for x, own in zip(indices, self.own_index, strict=True)
         )
 
-    def table(self, values: np.ndarray[Any, Any], node: ast.AST) -> KernelArray:
-        """A NumPy array from outside of the kernel as a table of the program."""
+    def table(self, values: np.ndarray[Any, Any] | bytes, node: ast.AST) -> KernelArray:
+        """A NumPy array or bytes from outside of the kernel as a table of the program."""
         if id(values) not in self.tables:
             stem = node.id if isinstance(node, ast.Name) else "table"
             with self.at(node):
-                array = self.builder.constant(self.buffer_name(stem), values.dtype, values)
+                data = np.frombuffer(values, np.uint8) if isinstance(values, bytes) else values
+                array = self.builder.constant(self.buffer_name(stem), data.dtype, data)
             self.tables[id(values)] = KernelArray(array, stem), values
         return self.tables[id(values)][0]
 

@@ -120,6 +120,8 @@ class OperatorReader(NodeReader):
         if isinstance(op, (ast.BitAnd, ast.BitOr, ast.BitXor)):
             x, y = _wrapped_mask(x, y), _wrapped_mask(y, x)
         left, right = self.unify((x, y), node)
+        if isinstance(op, ast.RShift) and left.dtype.is_integer and right.dtype.is_integer:
+            right = right.cast(left.dtype)  # counts are taken modulo the width, which a conversion keeps
         if isinstance(op, ast.BitXor) and left.dtype.is_float:
             fix = "write `**` for a power; bits of a float are those of x.bitcast(vy.u32)"
             self.refuse(node, f"`^` is the exclusive or of integers, and got operands of {left.dtype}", fix)
