@@ -23,6 +23,8 @@ from vyre_foundation.ir.buffer import Memory
 from vyre_foundation.ir.expr import Apply, Expr, Literal
 from vyre_foundation.ir.stmt import AtomicOp
 
+MAX_ROW = 16
+"""Elements of a row that are loaded at once."""
 ATOMICS = tuple([f"atomic_{op.value}" for op in AtomicOp])
 """The methods of arrays that apply atomics."""
 
@@ -155,9 +157,11 @@ class ElementReader(NodeReader):
         if place is not None:
             return self.load_place(place, node)
         container = self._part_of(node.value)
-        if isinstance(container, KernelArray):
-            return self.load(container, self.indices(container, node), node)
         index = self._slice(node.slice)
+        if isinstance(container, KernelArray):
+            if isinstance(index, slice):
+                self.refuse(node, f"got a slice of {container.place!r}", "load and store one element at a time")
+            return self._row(container, index, node) or self.load(container, self.indices(container, node, index), node)
         if isinstance(container, Value):
             self.refuse(node, f"a value of {container.dtype} has no elements", "index an array")
         if isinstance(container, StructValue):
@@ -172,13 +176,24 @@ class ElementReader(NodeReader):
             fix = (
                 "loop over a tuple, as in tuple(range(3)), or index an array: vy.private, or one of NumPy from outside"
             )
+            if isinstance(container, tuple) and isinstance(node.value, ast.Subscript):
+                inner = node.value
+                fix = f"write an index for each axis, as in {ast.unparse(inner.value)}[{_parts(inner)}, {_parts(node)}]"
             if isinstance(container, DeviceArray):
                 fix = "take the array as a parameter"
             if isinstance(container, str):
                 fix = "index bytes, as in text.encode()[i], or an array of NumPy from outside"
             self.refuse(node, f"got a value of the program as an index of {kind_of(container)}", fix)
         table = self.table(container, node.value)
-        return self.load(table, self.indices(table, node, index), node)
+        return self._row(table, index, node) or self.load(table, self.indices(table, node, index), node)
+
+    def _row(self, array: KernelArray, index: Any, node: ast.Subscript) -> tuple[Value, ...] | None:
+        """The elements of a row of known length, where an index for the last axis is missing."""
+        parts = index if isinstance(index, tuple) else (index,)
+        length = array.axes[-1]
+        if len(parts) != len(array.axes) - 1 or not isinstance(length, int) or length > MAX_ROW:
+            return None
+        return tuple([self.load(array, self.indices(array, node, (*parts, k)), node) for k in range(length)])
 
     def _slice(self, node: ast.expr) -> Any:
         if isinstance(node, ast.Slice):
@@ -364,6 +379,12 @@ class ElementReader(NodeReader):
                 self.refuse(node, f"{part.name!r} shares its memory with other numbers, so it has no atomics", fix)
             return ArrayAtomic(part.array, name, tuple(_units(part)[2]))
         self.refuse(node, f"{part.name!r} has no attribute {name!r}", f"index it first, as in {part.name}[i].{name}")
+
+
+def _parts(node: ast.Subscript) -> str:
+    """The indices of a subscript, as they are written."""
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    return ", ".join(map(ast.unparse, parts))
 
 
 def _is_from_the_end(index: Expr) -> bool:
