@@ -242,6 +242,41 @@ def test_the_count_of_a_shift_to_the_left_has_the_type_of_the_value() -> None:
     assert message_of(packed).endswith("Fix: convert one of them, as in vy.u32(x[i])")
 
 
+@pytest.mark.parametrize(
+    ("sign", "fix"), [("+", "vy.u32(x[i] > 1)"), ("*", "vy.u32(x[i] > 1)"), ("-", "vy.i32(x[i] > 1)")]
+)
+def test_truth_values_are_converted_before_they_are_added(sign: str, fix: str, tmp_path) -> None:
+    for operand in ("(x[i] > 2)", "2"):
+        file = tmp_path / f"truth{len(operand)}.py"
+        file.write_text(
+            "import vyre as vy\n@vy.kernel\ndef added(x: vy.Array[vy.i32, 'n']) -> vy.Array[vy.u32, 'n']:\n"
+            f"    i = vy.index()\n    return (x[i] > 1) {sign} {operand}\n"
+        )
+        scope: dict[str, object] = {"__name__": "truth"}
+        exec(compile(file.read_text(), str(file), "exec"), scope)
+        with pytest.raises(vy.KernelError) as error:
+            _ = scope["added"].program  # type: ignore[attr-defined]
+        assert f"got a truth value as an operand of `{sign}`" in str(error.value)
+        assert str(error.value).endswith(f"Fix: convert it, as in {fix}")
+
+    def counted(x: vy.Array[vy.i32, "n"]) -> vy.Array[vy.u32, "n"]:
+        count = 0
+        for k in range(4):
+            count += x[k] > 1
+        return count
+
+    assert message_of(counted).endswith("Fix: convert it, as in vy.u32(x[k] > 1)")
+
+    @vy.kernel
+    def fixed(x: vy.Array[vy.i32, "n"]) -> vy.Array[vy.u32, "n"]:
+        count = 0
+        for k in range(4):
+            count += vy.u32(x[k] > 1)
+        return count
+
+    assert fixed(np.arange(4, dtype=np.int32)).tolist() == [2] * 4
+
+
 LETTERS = b"ACGT"
 
 

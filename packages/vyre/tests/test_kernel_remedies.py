@@ -192,7 +192,7 @@ ROWS: list[tuple[str, str, str, str, list[float]]] = [
      "return 5 if x[i] < 2 else 0", [5, 0, 0]),
     ("u32", "return x[i] ** i", "write the product as a loop",
      "product = vy.u32(1)\nfor k in range(i):\n    product *= x[i]\nreturn product", [1, 2, 9]),
-    ("u32", "return vy.sqrt(x[i]).cast(vy.u32)", "convert the operand first, as in vyre.f32(x)",
+    ("u32", "return vy.sqrt(x[i]).cast(vy.u32)", "convert the operand first, as in vy.f32(x)",
      "return vy.sqrt(x[i].cast(vy.f32)).cast(vy.u32)", [1, 1, 1]),
     ("u32", "a, b = i\nreturn x[a]", "write a = vy.index(), or state more axes, as in shape=('h', 'w')",
      "a = vy.index()\nreturn x[a]", [1, 2, 3]),

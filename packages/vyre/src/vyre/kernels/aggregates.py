@@ -219,7 +219,7 @@ def field_type(given: object, where: str = "") -> FieldType:
 
 def front_door(fix: str) -> str:
     """A remedy of the builder, as kernels write it: they have the types from `vyre`."""
-    return re.sub(r"(?<![\w.'])(bool_|[iu](?:8|16|32|64)|b?f16|f32|f64)\b(?!')", r"vy.\1", fix)
+    return re.sub(r"(?<![\w.'])(bool_|[iu](?:8|16|32|64)|b?f16|f32|f64)\b(?!')", r"vy.\1", fix).replace("vyre.", "vy.")
 
 
 def _numpy(type_: FieldType) -> tuple[Any, ...]:

@@ -16,7 +16,7 @@ from vyre.kernels.reader import NodeReader, kind_of
 from vyre.kernels.values import KernelArray, NumberChoice, fits, is_runtime
 from vyre_foundation.build import Value, constant, select
 from vyre_foundation.build.arguments import number
-from vyre_foundation.dtype import DType, bool_, f32, i32, i64, widest
+from vyre_foundation.dtype import DType, bool_, f32, i32, i64, u32, widest
 from vyre_foundation.ir.expr import Apply, Expr, Literal
 
 _BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -60,6 +60,9 @@ _SWAPPED: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
 _WORDS: Mapping[type[ast.operator], str] = {ast.BitAnd: "and", ast.BitOr: "or"}
 MAX_POWER = 64
 """The greatest exponent of an integer power that is written as products."""
+
+
+_SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*"}
 
 
 class OperatorReader(NodeReader):
@@ -117,6 +120,8 @@ class OperatorReader(NodeReader):
             return (operator.sub if isinstance(op, ast.Add) else operator.add)(x, self.value(-y, x.dtype, node))
         if isinstance(op, ast.Add) and _is_unsigned(y) and type(x) is int and x < 0:
             return y - self.value(-x, y.dtype, node)
+        if isinstance(op, (ast.Add, ast.Sub, ast.Mult)):
+            self._refuse_truth(op, x, y, node)
         if isinstance(op, (ast.BitAnd, ast.BitOr, ast.BitXor)):
             x, y = _wrapped_mask(x, y), _wrapped_mask(y, x)
         left, right = self.unify((x, y), node)
@@ -150,6 +155,14 @@ class OperatorReader(NodeReader):
                 wide = i32 if dtype.bits < 32 else i64
                 fix = f"convert before, as in {ast.unparse(converted(operands_of(node)[0], wide))} >> {y}"
             self.refuse(node, f"a product of {dtype} is shifted by {y} bits, which leaves only its sign", fix)
+
+    def _refuse_truth(self, op: ast.operator, x: Any, y: Any, node: ast.AST) -> None:
+        """Refuse to compute with truth values alone: Python takes them for integers, whose type is not known here."""
+        pairs = zip((x, y), operands_of(node), strict=True)
+        truths = [written for operand, written in pairs if isinstance(operand, Value) and operand.dtype is bool_]
+        if truths and not any(isinstance(operand, Value) and operand.dtype is not bool_ for operand in (x, y)):
+            fix = f"convert it, as in {ast.unparse(converted(truths[0], i32 if isinstance(op, ast.Sub) else u32))}"
+            self.refuse(node, f"got a truth value as an operand of `{_SIGNS[type(op)]}`", fix)
 
     def _refuse_mixed(self, left: Value, right: Value, node: ast.AST) -> NoReturn:
         """Refuse operands of two types, and name a conversion: to the float, or to the wider type."""
