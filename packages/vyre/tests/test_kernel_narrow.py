@@ -341,6 +341,15 @@ def test_a_negative_number_may_stand_before_an_unsigned_value() -> None:
     assert neighbours(x).tolist() == [8 * 40] * 8
 
 
+def test_a_number_below_0_less_an_unsigned_value_is_refused() -> None:
+    def function(x: vy.Array[vy.i32, "n"]) -> vy.Array[vy.i32, "n"]:
+        return x[-2 - vy.index()]
+
+    message = message_of(function)
+    assert "-2 less a value of u32 is below 0, and wraps" in message
+    assert message.endswith("as in len(x) - 2 - i, or convert to a signed type, as in vy.i32(i)")
+
+
 @vy.kernel
 def backwards(x: vy.Array[vy.i32, "n"], count: vy.i32) -> vy.Array[vy.i32, "n"]:
     i, total = vy.index(), vy.i32(0)

@@ -120,6 +120,9 @@ class OperatorReader(NodeReader):
             return (operator.sub if isinstance(op, ast.Add) else operator.add)(x, self.value(-y, x.dtype, node))
         if isinstance(op, ast.Add) and _is_unsigned(y) and type(x) is int and x < 0:
             return y - self.value(-x, y.dtype, node)
+        if isinstance(op, ast.Sub) and _is_unsigned(y) and type(x) is int and x < 0:
+            fix = f"begin with what is greater, as in len(x) - {-x} - i, or convert to a signed type, as in vy.i32(i)"
+            self.refuse(node, f"{x} less a value of {y.dtype} is below 0, and wraps", fix)
         if isinstance(op, (ast.Add, ast.Sub, ast.Mult)):
             self._refuse_truth(op, x, y, node)
         if isinstance(op, (ast.BitAnd, ast.BitOr, ast.BitXor)):
