@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+FORKS = "ignore:This process:DeprecationWarning"
+"""Python 3.12 and later warn when a process with threads forks."""
 SCRIPT = """
 import os, sys, threading
 import numpy as np
@@ -66,5 +68,6 @@ os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 def test_nothing_waits_for_a_thread_of_the_parent(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
-    run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False)
+    command = [sys.executable, "-W", FORKS, str(script)]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert (run.returncode, run.stderr) == (0, "")

@@ -83,6 +83,7 @@ def kernel_of(name: str, code: str, result: str) -> tuple[str, list[str]]:
     return f"{head}    i = vy.index()\n    return {code}\n", names
 
 
+@pytest.mark.filterwarnings("ignore:numpy.fix is deprecated")  # since NumPy 2.5
 def test_what_is_said_of_elements_is_what_numpy_computes(tmp_path: Path) -> None:
     source, arguments, expected = "", {}, {}
     for name, code in ELEMENTS.items():

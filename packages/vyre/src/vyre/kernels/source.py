@@ -7,10 +7,11 @@ import ast
 import functools
 import inspect
 import linecache
+import tokenize
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 
 from vyre.kernels.errors import KernelError
@@ -69,20 +70,15 @@ def source_of(function: object) -> FunctionSource:
     try:
         lines, first = inspect.getsourcelines(function)
     except (OSError, TypeError):
-        message = f"the source of {function.__name__!r} is not available, and a kernel is compiled from its source"
-        fix = (
-            "define the function in a file, or in a cell of a notebook without %%time and the like; source that a "
-            "program writes is registered with `linecache.lazycache`"
-        )
-        raise BuildError(message, fix=fix) from None
+        raise _without_source(function) from None
+    except tokenize.TokenError:
+        raise _with_other_source(function) from None
     file = inspect.getsourcefile(function) or function.__code__.co_filename
     text = "\n" * (first - 1) + "".join(lines)  # which keeps the numbers of the lines
     if lines[0][:1].isspace():
         text = "\n" * (first - 2) + "if True:\n" + "".join(lines)
     if not _is_compiled_from(function.__code__, "".join(linecache.getlines(file, function.__globals__)), text):
-        message = f"the source of {function.__name__!r} has changed since Python compiled it"
-        fix = "import the module again, or start a new process; tools that rewrite functions must leave kernels out"
-        raise BuildError(message, fix=fix)
+        raise _with_other_source(function)
     outer = ast.parse(text).body[0]
     tree = outer.body[0] if isinstance(outer, ast.If) else outer
     if not isinstance(tree, ast.FunctionDef):
@@ -94,6 +90,24 @@ def source_of(function: object) -> FunctionSource:
     except RecursionError:
         raise source.nested_too_deep() from None
     return source
+
+
+def _without_source(function: FunctionType) -> BuildError:
+    message = f"the source of {function.__name__!r} is not available, and a kernel is compiled from its source"
+    fix = (
+        "define the function in a file, or in a cell of a notebook without %%time and the like; source that a "
+        "program writes is registered with `linecache.lazycache`"
+    )
+    return BuildError(message, fix=fix)
+
+
+def _with_other_source(function: FunctionType) -> BuildError:
+    """The error for a source that Python makes another function of. Under ``python -c``, it is that of the command."""
+    if function.__code__.co_filename == "<string>":
+        return _without_source(function)
+    message = f"the source of {function.__name__!r} has changed since Python compiled it"
+    fix = "import the module again, or start a new process; tools that rewrite functions must leave kernels out"
+    return BuildError(message, fix=fix)
 
 
 def _function_fix(given: object) -> str:
