@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+FORKS = "ignore:This process:DeprecationWarning"
+"""Python 3.12 and later warn when a process with threads forks."""
 SCRIPT = """
 import os, sys
 import numpy as np
@@ -50,7 +52,8 @@ assert backend.download_resident(resource) is not None
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform does not fork")
 def test_a_forked_process() -> None:
-    run = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=120, check=False)
+    command = [sys.executable, "-W", FORKS, "-c", SCRIPT]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert (run.returncode, run.stderr) == (0, "")
 
 

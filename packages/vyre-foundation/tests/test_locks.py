@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+FORKS = "ignore:This process:DeprecationWarning"
+"""Python 3.12 and later warn when a process with threads forks."""
 GUARD = """
 import os, threading
 from vyre_foundation.locks import ForkGuard
@@ -91,5 +93,6 @@ os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform does not fork")
 @pytest.mark.parametrize("script", [GUARD, PROPERTY, WAIT])
 def test_a_lock_that_another_thread_holds_is_free_in_a_forked_process(script: str) -> None:
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    command = [sys.executable, "-W", FORKS, "-c", script]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert (run.returncode, run.stderr) == (0, "")

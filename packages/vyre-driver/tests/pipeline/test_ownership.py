@@ -180,6 +180,7 @@ def test_a_place_that_cannot_be(tmp_path: Path, place: str, mode: CacheMode, cap
 
 RIGHTS = """
 import logging, os, sys, tempfile
+import urllib.parse  # which `pathlib` imports late, when this user may no longer read the library
 from pathlib import Path
 from vyre_driver.pipeline import eviction
 from vyre_driver.pipeline.entry import EntryIdentity, PayloadKind
