@@ -64,7 +64,6 @@ def test_a_program_keeps_its_code() -> None:
     p = Program("p", (), (1, 1, 1), (Let("a", Apply(ADD, X, X)), Let("b", X)))
     assert p.code is p.code
     assert p.code.pushes.tolist() == [0, 0, 1, 0]
-    assert p.code.makes.tolist() == [0, 2]
     assert [*map(list, p.code.reuses)] == [[1, 3], [1, 2]]
     assert program_expressions(p) == [X, Apply(ADD, X, X)]
 
