@@ -49,17 +49,19 @@ def test_roles_in_binding_order_and_what_is_shared_behind(all_roles: Program) ->
     assert [(b.name, b.input) for b in plan.inputs] == [("r", 0), ("u", 1), ("rw", 2)]
     assert [(b.name, b.output) for b in plan.outputs] == [("w", 0), ("rw", 1)]
     assert [b.name for b in plan.shared] == ["g"]
+    assert [b.role.takes_input for b in plan.bindings] == [b.input is not None for b in plan.bindings]
+    assert [b.role.gives_output for b in plan.bindings] == [b.output is not None for b in plan.bindings]
     assert all(all_roles.buffers[b.index].name == b.name for b in plan.bindings)
 
 
 def test_sizes_are_known_where_they_are_declared_or_given(all_roles: Program) -> None:
     open_ends = {b.name: b.byte_len for b in BindingPlan.of(all_roles).bindings}
     assert open_ends == {"r": None, "u": 4, "s": 7, "w": 32, "rw": None, "k": 8, "g": 64}
-    given = plan_launch(all_roles, [6, 4, 20]).bindings
+    given = BindingPlan.from_input_lengths(all_roles, [6, 4, 20])
     assert {b.name: b.element_count for b in given.inputs} == {"r": 3, "u": 1, "rw": 5}
     assert [b.alignment for b in given.inputs] == [2, 4, 4]
     with pytest.raises(InvalidInput, match="argument 'r': got 5 bytes"):
-        plan_launch(all_roles, [5, 4, 20])
+        BindingPlan.from_input_lengths(all_roles, [5, 4, 20])
 
 
 def test_a_launch_knows_its_bindings(all_roles: Program) -> None:
@@ -101,7 +103,7 @@ def test_programs_share_a_layout_by_binding_role_and_size(other: str, shared: bo
 
 
 def test_a_launch_covers_its_longest_output(all_roles: Program) -> None:
-    assert dispatch_element_count(plan_launch(all_roles, [2000, 4, 20]).bindings) == 5
+    assert dispatch_element_count(BindingPlan.from_input_lengths(all_roles, [2000, 4, 20])) == 5
     assert dispatch_element_count_for_program(all_roles, {"w": 4, "rw": 0}) == 4
     without = parse("program p workgroup(4, 1, 1) { read a: u32[] @0; }")
     assert dispatch_element_count_for_program(without, {"a": 1000}) == 1

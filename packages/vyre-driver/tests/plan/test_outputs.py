@@ -43,6 +43,11 @@ def test_a_grid_has_an_invocation_for_each_element(count: int, groups: int) -> N
     assert infer_dispatch_grid_for_count(count, (4, 2, 1)) == (groups, 1, 1)
 
 
+def test_an_output_has_its_binding_and_whole_words() -> None:
+    layouts = output_binding_layouts(PROGRAM, {"a": 5, "out": 5, "b": 3})
+    assert [(out.binding, out.word_count) for out in layouts] == [(1, 5), (2, 1)]
+
+
 def test_the_only_output() -> None:
     with pytest.raises(InvalidLaunch, match=r"got 2 \(out, b\), expected a program with one output"):
         output_layout_from_program(PROGRAM, {"a": 5, "out": 5, "b": 3})

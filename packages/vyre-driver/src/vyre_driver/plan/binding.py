@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 
 from blake3 import blake3
 
+from vyre_driver.plan.lengths import fixed_lengths, input_lengths
 from vyre_foundation.dtype import DType
 from vyre_foundation.ir.buffer import Access, Buffer, Memory
 from vyre_foundation.ir.program import Program
@@ -25,6 +26,16 @@ class BindingRole(Enum):
     """Memory of the workgroup, which is not an argument."""
     PERSISTENT = "persistent"
     SCRATCH = "scratch"
+
+    @property
+    def takes_input(self) -> bool:
+        """Whether the host provides the contents."""
+        return self in (BindingRole.INPUT, BindingRole.INPUT_OUTPUT, BindingRole.UNIFORM)
+
+    @property
+    def gives_output(self) -> bool:
+        """Whether the host receives the contents."""
+        return self in (BindingRole.OUTPUT, BindingRole.INPUT_OUTPUT)
 
 
 class BackendLayoutClass(Enum):
@@ -119,6 +130,11 @@ class BindingPlan:
             if (role := role_of(buffer)) is not None
         ]
         return cls(tuple(sorted(found, key=lambda b: (b.binding is None, b.binding or 0))))
+
+    @classmethod
+    def from_input_lengths(cls, program: Program, byte_lengths: Sequence[int]) -> BindingPlan:
+        """Return the plan for inputs of these sizes in binding order, or raise `InvalidInput` if they are invalid."""
+        return cls.of(program, fixed_lengths(program, input_lengths(program, byte_lengths)))
 
     @property
     def inputs(self) -> tuple[Binding, ...]:

@@ -31,6 +31,11 @@ class OutputBindingLayout(OutputLayout):
 
     binding: int
 
+    @property
+    def word_count(self) -> int:
+        """The number of u32 words that hold the output; at least one, because memory is never empty."""
+        return max(1, -(-self.size // 4))
+
 
 def output_binding_layout(buffer: Buffer, length: int) -> OutputBindingLayout:
     """Return the layout of an output of `length` elements, or raise `InvalidInput` if its range exceeds them."""
