@@ -169,6 +169,7 @@ def test_choices_survive_the_process(tmp_path: Path) -> None:
     assert LaunchChoices(DeviceSignatureTable(store), ("fake", "other", "", "", "")).of(doubling()) == {}
     later.put(doubling(), 9, LaunchChoice())
     assert LaunchChoices(DeviceSignatureTable(store), device).of(doubling()) == {}
+    store.close()
 
 
 # fmt: off

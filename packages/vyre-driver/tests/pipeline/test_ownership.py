@@ -137,7 +137,8 @@ def as_dangling_link(path: Path) -> None:
 
 def as_link_to_a_store(path: Path) -> None:
     """Whose journal would lie in another folder than the one that was checked."""
-    DiskStore(CacheSettings(CacheMode.READ_WRITE, path.parent.parent / "elsewhere")).put(A, b"payload", 1)
+    with closing(DiskStore(CacheSettings(CacheMode.READ_WRITE, path.parent.parent / "elsewhere"))) as store:
+        store.put(A, b"payload", 1)
     path.symlink_to(path.parent.parent / "elsewhere" / database.FILE)
 
 

@@ -33,10 +33,22 @@ def store(settings: CacheSettings) -> Iterator[DiskStore]:
         yield store
 
 
+_opened: list[DiskStore] = []
+
+
+@pytest.fixture(autouse=True)
+def _closed() -> Iterator[None]:
+    """Stores that a test has opened are closed after it: Python 3.13 and later warn of those that are not."""
+    yield
+    while _opened:
+        _opened.pop().close()
+
+
 def again(store: DiskStore, **changes: object) -> DiskStore:
     """The same store in what could be another process."""
     store.close()
-    return DiskStore(replace(store.settings, **changes))  # type: ignore[arg-type]
+    _opened.append(DiskStore(replace(store.settings, **changes)))  # type: ignore[arg-type]
+    return _opened[-1]
 
 
 def change(store: DiskStore, statement: str, *values: object) -> None:

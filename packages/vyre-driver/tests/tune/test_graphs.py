@@ -70,6 +70,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DiskStore
     choice.shared_forms.cache_clear()
     yield found
     choice.shared_forms.cache_clear()
+    found.close()
 
 
 def pair() -> Graph:

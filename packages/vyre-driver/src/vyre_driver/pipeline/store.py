@@ -65,8 +65,6 @@ class Listed:
 class DiskStore:
     """The entries in ``settings.folder``. Safe for threads; after a fork each process opens the file for itself."""
 
-    _process = 0
-
     def __init__(self, settings: CacheSettings) -> None:
         self.settings = settings
         self.damaged = 0
@@ -76,6 +74,7 @@ class DiskStore:
         self.remedy = ""
         """What makes it usable again, "" where nothing has to: it is used, or there is no file yet."""
         self._connection: sqlite3.Connection | None = None
+        self._process = 0
         self._inode = 0
         self._may_write = settings.mode is CacheMode.READ_WRITE
         self._has_complained = False
@@ -83,11 +82,6 @@ class DiskStore:
         self._renewals = 0
         self._used: dict[str, int] = {}
         self._is_due = False
-
-    def __del__(self) -> None:
-        """Close the file: Python warns of connections that nothing closes."""
-        if self._process == os.getpid():
-            self._drop_connection()
 
     @property
     def keeps(self) -> bool:
