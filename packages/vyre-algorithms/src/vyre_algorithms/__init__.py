@@ -12,7 +12,7 @@ from importlib import import_module
 
 import lazy_loader
 
-import vyre_foundation  # noqa: F401 - whole, before a part: threads may import packages of vyre at once
+import vyre_foundation  # noqa: F401 - all of it, before any part, as other threads may be importing it
 
 _load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 

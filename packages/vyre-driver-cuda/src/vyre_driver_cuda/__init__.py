@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-import vyre_foundation  # noqa: F401 - whole, before a part: threads may import packages of vyre at once
+import vyre_foundation  # noqa: F401 - all of it, before any part, as other threads may be importing it
 from vyre_driver.backend.aot import AotEmitter, AotTargetId
 from vyre_driver.backend.registration import Availability, BackendRegistration, DeviceFactory
 from vyre_driver_cuda._version import __version__

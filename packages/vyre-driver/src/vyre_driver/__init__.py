@@ -5,7 +5,7 @@ The stub beside this file lists the public names. Each is imported on its first 
 
 import lazy_loader
 
-import vyre_foundation  # noqa: F401 - whole, before a part: threads may import packages of vyre at once
+import vyre_foundation  # noqa: F401 - all of it, before any part, as other threads may be importing it
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 

@@ -17,7 +17,7 @@ from importlib import import_module
 
 import lazy_loader
 
-import vyre_foundation  # noqa: F401 - whole, before a part: threads may import packages of vyre at once
+import vyre_foundation  # noqa: F401 - all of it, before any part, as other threads may be importing it
 from vyre import overloads as _overloads
 from vyre_foundation import *  # noqa: F403
 from vyre_foundation import __all__ as _language

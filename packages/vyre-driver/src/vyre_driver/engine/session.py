@@ -85,8 +85,8 @@ class Session:
     dispatch, which without the lock is a hint. `queued` has an entry for each thread that waits for the lock after a
     backoff, `others` for each that waits for it or runs without it. `caches` are all that hold memory of the device.
 
-    After an interrupt, which may follow any call, the lock is free: see `acquire_into`. There is no call between a
-    release and what leads to it, and each dispatch sets anew what an interrupt may have left.
+    An interrupt may follow any call, and leaves the lock free: see `acquire_into`. Each dispatch sets anew what an
+    interrupt may have left.
     """
 
     __slots__ = (
@@ -133,7 +133,8 @@ class Session:
         """
         if config.timeout is not None or self.is_busy or self.queued or self._limited is not None:
             deadline = Deadline.of(config, self.backend)
-            with self.locked(deadline, expected, backs_off=deadline is None) as device:
+            backs_off = deadline is None and (self.is_busy or bool(self.queued))
+            with self.locked(deadline, expected, backs_off=backs_off) as device:
                 self.is_busy = True
                 result = work(device, deadline, call)
         else:
