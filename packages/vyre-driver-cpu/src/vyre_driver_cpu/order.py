@@ -46,7 +46,7 @@ class Work:
         return self._has_ended
 
     def end_if_never_submitted(self) -> None:
-        """After an interrupt of `Order.submit`: nobody need wait for what the threads do not have."""
+        """Mark the work as ended if `Order.submit` was interrupted before the threads got it: it would never end."""
         assert self.jobs is not None
         self._has_ended = not self.jobs.are_submitted
 

@@ -54,8 +54,9 @@ def forks_wait_for(lock: threading.RLock) -> None:
 def acquire_into(taken: list[bool], lock: threading.Lock | threading.RLock, seconds: float | None = None) -> None:
     """Acquire a lock, waiting `seconds` at most, and append to `taken` whether it was acquired.
 
-    A signal handler may raise an error after any call, so also between a call of `acquire` and what notes its result.
-    Here both are one call. ``with lock:`` has no place for an interrupt either, but no limit of its wait. A release
-    follows what leads to it without a call in between, as in ``if taken and taken[0]: lock.release()``.
+    A signal handler may raise an error after any call, so also between a call of `acquire` and the statement that uses
+    its result. Here, acquiring and appending are one call. Release the lock in a `finally` block that makes no other
+    call before, as in ``if taken and taken[0]: lock.release()``. Where no time limit is needed, ``with lock:`` is safe
+    too.
     """
     taken.extend(map(lock.acquire, (True,), (-1 if seconds is None else seconds,)))

@@ -265,7 +265,7 @@ class BackendContract(ABC):
     # ── what is asked of a dispatch ──────────────────────────────────────────────────────────────────────────────────
 
     def test_it_works_after_an_interrupt_anywhere(self) -> None:
-        """After an interrupt at any place of a call, this thread and another can use the backend."""
+        """After an interrupt at each of up to 60 places of a call, this thread and another can use the backend."""
         witness = doubling()
 
         def waited() -> None:

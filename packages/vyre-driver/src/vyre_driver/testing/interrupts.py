@@ -15,8 +15,14 @@ _FINALIZERS = {"__del__", "remove"}
 def interrupted_everywhere(call: Callable[[], object], most: int = 400) -> Iterator[int]:
     """Make a call again and again, and raise `KeyboardInterrupt` at its first place, then at its second, and so on.
 
-    Gives the number of each place, after its interrupt. If there are more than `most`, so many of them are taken, at
-    equal distances. Only places in modules of vyre count. What the call does in other threads is not interrupted.
+    Only places in modules of vyre count. Other threads are not interrupted.
+
+    Args:
+        call: What to call.
+        most: The greatest number of places. If there are more, places at equal distances are interrupted.
+
+    Yields:
+        The number of each place, after its interrupt.
     """
     places = _run(call, None)
     for place in range(0, places, max(1, -(-places // most))):

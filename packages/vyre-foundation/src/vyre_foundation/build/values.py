@@ -463,10 +463,10 @@ def conversion_fix(value: Expr, dtype: DType, name: str) -> str:
 
 def _may_wrap(value: Expr, dtype: DType) -> bool:
     """Whether integers are computed in a type that may not hold the result, and a type may that is wanted."""
-    return value.dtype.is_integer and (dtype.is_float or dtype.size > value.dtype.size) and is_wrapping(value)
+    return value.dtype.is_integer and (dtype.is_float or dtype.size > value.dtype.size) and _is_wrapping(value)
 
 
-def is_wrapping(root: Expr) -> bool:
+def _is_wrapping(root: Expr) -> bool:
     """Whether an integer is computed from what may have wrapped in its type; of a narrow local, that is not known."""
     seen, work = {root}, [root]
     while work:
