@@ -508,3 +508,14 @@ def test_fields_that_overlap_are_refused() -> None:
     for given in (Bits, overlapping):
         with pytest.raises(vy.VyreError, match=r"expected fields that do not overlap. Fix: keep one of the fields"):
             vy.struct(given)
+
+
+def test_what_evaluates_the_annotations_is_no_method() -> None:
+    """Python 3.14 leaves a function of its own in classes whose annotations are not postponed."""
+
+    def evaluate(format: int, /) -> dict[str, object]:
+        return {"x": vy.f32}
+
+    made = vy.struct(type("Made", (), {"__annotations__": evaluate(1), "__annotate_func__": evaluate}))
+
+    assert made.fields == {"x": vy.f32}

@@ -93,6 +93,8 @@ class Struct:
 
 
 _NO_METHODS = (staticmethod, classmethod, property, functools.cached_property, functools.singledispatchmethod)
+_ANNOTATE = ("__annotate__", "__annotate_func__")
+"""What evaluates the annotations of a class, from Python 3.14 on (PEP 649)."""
 
 
 class StructType:
@@ -151,7 +153,8 @@ class StructType:
         made.__doc__, made.__module__ = given.__doc__, given.__module__
         if dataclasses.is_dataclass(given):
             raise BuildError(f"the structure {given.__name__!r} is a dataclass", fix="leave @dataclass out")
-        for name, value in vars(given).items():
+        members = {name: value for name, value in vars(given).items() if name not in _ANNOTATE}
+        for name, value in members.items():
             if name.startswith("__") and inspect.isfunction(value):
                 message = f"{given.__name__}.{name} would never be called: a structure is made of its fields"
                 raise BuildError(message, fix="give the method another name, and call it as a method of a value")
@@ -160,7 +163,7 @@ class StructType:
                     f"{given.__name__}.{name} is a {type(value).__name__}, and methods of structures are functions"
                 )
                 raise BuildError(message, fix="leave the decorator out, and call it as a method of a value")
-        functions = {name: value for name, value in vars(given).items() if inspect.isfunction(value)}
+        functions = {name: value for name, value in members.items() if inspect.isfunction(value)}
         sources = {name: plain_source_of(value, fix="leave it out") for name, value in functions.items()}
         made.methods = {name: DeviceFunction(source) for name, source in sources.items()}
         return made
