@@ -71,7 +71,8 @@ def test_an_error_is_a_fact_of_its_span() -> None:
 
 def test_the_variable_names_a_file_that_can_be_written(backend, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    for wrong in (tmp_path / "nowhere" / "out.json", tmp_path / "file" / "out.json", tmp_path):
+    places = (tmp_path / "nowhere" / "out.json", tmp_path / "file" / "out.json", tmp_path, tmp_path / ("x" * 300))
+    for wrong in places:
         with pytest.raises(InvalidSetting, match="a file that can be written, in a folder that is there"):
             layered(backend, {"VYRE_TRACE": str(wrong)})
 

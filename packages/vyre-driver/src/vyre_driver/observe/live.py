@@ -8,7 +8,6 @@ on backends of the engine every dispatch with it.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 from os import environ
@@ -22,8 +21,10 @@ from vyre_driver.backend.delegate import DelegatingBackend, innermost
 from vyre_driver.errors import BackendUnavailable, InvalidLaunch, InvalidSetting, MissingExtra
 from vyre_driver.observe.calls import Observer, observed
 from vyre_driver.observe.log import log_calls
+from vyre_driver.observe.writing import require_writable
 from vyre_driver.pipeline.compile import compile as compile_pipeline
 from vyre_driver.registry import backends as registry
+from vyre_foundation.errors import VyreError
 from vyre_foundation.ir.program import Program
 from vyre_foundation.locks import ForkGuard
 
@@ -194,7 +195,12 @@ def layered(backend: VyreBackend, environment: Mapping[str, str] = environ) -> V
     path = environment.get(TRACE)
     if path:
         file = observe.trace.trace_file(path)
-        if file.is_dir() or not file.parent.is_dir() or not os.access(file if file.exists() else file.parent, os.W_OK):
+        try:
+            require_writable(file, TRACE)
+            is_in_folder = file.parent.is_dir()
+        except VyreError:
+            is_in_folder = False
+        if not is_in_folder:
             raise InvalidSetting(TRACE, needed="a file that can be written, in a folder that is there", got=path)
         backend = traced(backend, observe.trace.process_trace(path))
     every = _every(environment.get(SHADOW) or "off")

@@ -23,15 +23,27 @@ CLOSED = 141
 def require_writable(path: Path, option: str) -> None:
     """Refuse a place that cannot be written, before anything runs. Folders that are missing are made by `writing`."""
     with named(path, option):
-        if path.is_dir():
+        if _exists(path) and path.is_dir():
             raise VyreError(f"{path} is a folder", where=option, fix="name a file in it")
-        place = next((place for place in (path, *path.parents) if place.exists()), None)
+        place = next((place for place in (path, *path.parents) if _exists(place)), None)
         if place is None:
             raise VyreError(f"{path} cannot be written: the working directory is gone", where=option, fix="change it")
         if place != path and not place.is_dir():
             raise VyreError(f"{place} is a file, not a folder", where=option, fix="name a file in a folder")
         if not os.access(place, os.W_OK if place == path else os.W_OK | os.X_OK):
             raise VyreError(f"{path} cannot be written", where=option, fix="name another file")
+
+
+def _exists(path: Path) -> bool:
+    """Whether there is something at a path. Raises what keeps the system from answering, as a name that is too long.
+
+    `Path.exists` does not, from Python 3.14 on.
+    """
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 @contextmanager
