@@ -88,6 +88,13 @@ def test_a_bad_dialect_is_left_out_and_harms_nobody(given: object, reason: str, 
     assert problem.fix
 
 
+@pytest.mark.parametrize("error", [RecursionError("maximum recursion depth exceeded"), MemoryError()])
+def test_what_the_caller_has_used_up_is_no_fault_of_a_dialect(install, error: Exception) -> None:
+    install(Entry("bad", error))
+    with pytest.raises(type(error)):
+        discover()
+
+
 def test_an_older_language_says_what_to_upgrade(install) -> None:
     install(Entry("old", Dialect(id="old", version="1", ops=(), language=0), "old-dist"))
     assert discover()[1][0].fix == "pip install --upgrade old-dist"

@@ -256,6 +256,24 @@ def test_a_factory_that_raises_is_passed_over(error: BaseException) -> None:
     assert words in str(caught.value)
 
 
+@pytest.mark.parametrize("error", [RecursionError("maximum recursion depth exceeded"), MemoryError()])
+def test_what_the_caller_has_used_up_is_no_fault_of_a_backend(error: Exception, install: Install) -> None:
+    """A backend that is passed over for such an error would be replaced by another, which computes as long as it is."""
+
+    def fail() -> MockBackend:
+        raise error
+
+    probe, factory = hand_made("a", 1, error), replace(hand_made("a", 1), factory=fail)
+    for broken in (probe, factory):
+        with registered(broken, hand_made("b", 2)), pytest.raises(type(error)):
+            backends.acquire_preferred_dispatch_backend()
+    with registered(probe), pytest.raises(type(error)):
+        backends.availability("a")
+    install("bad", f"raise {type(error).__name__}")
+    with pytest.raises(type(error)):
+        backends.backend_problems()
+
+
 def test_only_the_chosen_backend_is_made() -> None:
     made = []
 

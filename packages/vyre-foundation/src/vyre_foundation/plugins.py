@@ -9,6 +9,9 @@ from importlib.metadata import EntryPoint
 DISABLE = "VYRE_DISABLE_PLUGINS"
 """Environment variable: "1", "all" or "true" disables every plugin; otherwise the names to disable, with commas."""
 
+EXHAUSTED = (MemoryError, RecursionError)
+"""Errors of any code, where the caller has used up memory or the stack: they are no fault of the plugin that runs."""
+
 
 def disabled_names() -> frozenset[str] | None:
     """The names that `VYRE_DISABLE_PLUGINS` disables; None if it disables all."""

@@ -10,7 +10,7 @@ from vyre_driver.backend.received import kind_of
 from vyre_driver.backend.registration import BackendRegistration
 from vyre_driver.registry.versions import distribution_version
 from vyre_foundation.errors import VyreError, without_remedy
-from vyre_foundation.plugins import distribution_name, plugins
+from vyre_foundation.plugins import EXHAUSTED, distribution_name, plugins
 
 GROUP = "vyre.backends"
 
@@ -75,6 +75,8 @@ def _load(entry: EntryPoint) -> BackendRegistration | BackendProblem:
     except VyreError as error:
         reason = f"importing {entry.value!r} raised {type(error).__name__}: {without_remedy(error)}"
         return BackendProblem(entry.name, owner, reason, error.fix)
+    except EXHAUSTED:
+        raise
     except (Exception, SystemExit) as error:
         reason = f"importing {entry.value!r} raised {type(error).__name__}: {without_remedy(error)}"
         return BackendProblem(entry.name, owner, reason, f"repair or uninstall it: pip install --upgrade {owner}")

@@ -18,7 +18,7 @@ from vyre_foundation.dialects import LANGUAGE, Composition, Dialect, DialectProb
 from vyre_foundation.discovery.manifest import read_manifest
 from vyre_foundation.discovery.migration import check_migrations
 from vyre_foundation.errors import VyreError, without_remedy
-from vyre_foundation.plugins import disabled_names, distribution_name, distribution_version, plugins
+from vyre_foundation.plugins import EXHAUSTED, disabled_names, distribution_name, distribution_version, plugins
 
 GROUP = "vyre.dialects"
 PATH = "VYRE_DIALECT_PATH"
@@ -71,6 +71,8 @@ def _load(entry: EntryPoint) -> Dialect | DialectProblem:
     upgrade = f"repair or uninstall it: pip install --upgrade {source}"
     try:
         given = entry.load()()
+    except EXHAUSTED:
+        raise
     except (Exception, SystemExit) as error:
         reason = f"{entry.value!r} raised {type(error).__name__}: {without_remedy(error)}"
         return DialectProblem(entry.name, source, reason, upgrade)
