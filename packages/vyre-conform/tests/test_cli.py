@@ -1,5 +1,6 @@
 """The command line."""
 
+import errno
 import json
 import os
 import subprocess
@@ -135,6 +136,24 @@ def test_wrong_usage_is_status_2(words: tuple[str, ...]) -> None:
     result = call(*words)
     assert result.exit_code == 2
     assert "Fix:" in result.output
+
+
+@pytest.mark.parametrize("words", [["report"], ["diff", "a"], ["merge", "--journal", "b"], ["verify"], ["replay"]])
+def test_a_file_that_cannot_be_read_is_status_2(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "broken"):
+        Path(name).write_text("x", "utf-8")
+
+    def fail(*_: object) -> bytes:
+        raise OSError(errno.EIO, "Input/output error")
+
+    for method in ("read_bytes", "read_text", "open"):
+        monkeypatch.setattr(Path, method, fail)
+    result = call(*words, "broken")
+    assert (result.exit_code, type(result.exception)) == (2, SystemExit)
+    assert "Input/output error. Fix: name files that can be read" in " ".join(result.output.split())
 
 
 def test_controls_hunt_the_faults_that_are_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -194,8 +194,10 @@ def require_writable(
 
 @contextmanager
 def usage() -> Iterator[None]:
-    """Errors of vyre as errors of usage: message and remedy, no traceback, status 2."""
+    """Errors of vyre, and files that cannot be read, as errors of usage: message and remedy, no traceback, status 2."""
     try:
         yield
+    except OSError as error:
+        raise click.UsageError(f"{error}. Fix: name files that can be read, and places that can be written") from error
     except VyreError as error:
         raise click.UsageError(str(error)) from error

@@ -42,7 +42,9 @@ def explain(
     if code is None:
         _list(answer, known)
         return
-    if Path(code).is_file():
+    with answer.failures():
+        is_file = Path(code).is_file()
+    if is_file:
         _explain_file(answer, Path(code), inputs, lengths, backend, invocations)
         return
     found = _find(code, known)
