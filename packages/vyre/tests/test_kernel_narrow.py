@@ -428,3 +428,32 @@ def test_a_list_that_a_loop_changes_is_to_be_a_tuple() -> None:
         return pair[0]
 
     assert fixed(np.array([1, 1, 0, 0], np.int32)).tolist() == [5] * 4
+
+
+# ── remainders and shifts ──
+
+
+def test_remainders_that_wrapping_does_not_change_are_computed() -> None:
+    @vy.kernel
+    def function(
+        x: vy.Array[vy.u32, "n"],
+    ) -> tuple[vy.Array[vy.u32, "n"], vy.Array[vy.u32, "n"], vy.Array[vy.u32, "n"], vy.Array[vy.u32, "n"]]:
+        i, total = vy.index(), vy.u32(0)
+        for k in range(1, 9):
+            total += (k - 1) % 3
+        return (i - 1) % 8, -x[i] % 4, (i + 1 - x[i]) % 3, total
+
+    found = function(np.array([1, 2, 2], np.uint32))
+    assert [part.tolist() for part in found] == [[7, 0, 1], [3, 2, 2], [0, 0, 1], [7, 7, 7]]
+
+
+def test_a_number_is_shifted_by_bytes_that_are_below_8() -> None:
+    @vy.kernel
+    def function(
+        x: vy.Array[vy.u8, "n"],
+    ) -> tuple[vy.Array[vy.u8, "n"], vy.Array[vy.u8, "n"], vy.Array[vy.u8, "n"]]:
+        bit = x[vy.index()]
+        return 1 << (bit & 7), 1 << (3 & bit), 1 << bit % 8
+
+    for found, counts in zip(function(X), (X & 7, X & 3, X % 8), strict=True):
+        assert np.array_equal(found, 1 << counts)

@@ -43,7 +43,7 @@ ROWS: Mapping[str, str] = {
     "write x[i] = 1.0 in a kernel": "store",
     "write vyre.popcount(n[i]) in a kernel": "popc popcll",
     "write vyre.reverse_bits(n[i]) in a kernel": "brev brevll reverseBits",
-    "write vyre.clz(n[i]) in a kernel": "clzll count_leading_zeros countLeadingZeros",
+    "write vyre.clz(n[i]) in a kernel": "clzll count_leading_zeros countLeadingZeros countl_zero leading_zeros",
     "write vyre.ctz(n[i]) in a kernel": "count_trailing_zeros countTrailingZeros",
     "write vyre.mul_high(n[i], k[i]) in a kernel": "mulhi mul_hi umulhi",
     "write vyre.fma(x[i], y[i], 1.0) in a kernel": "fmaf fma_rn",

@@ -340,6 +340,8 @@ def call(reader: ExpressionReader, callee: Any, node: ast.Call) -> object:
         fix = "write vy.vec(…)"
     elif not same and name in ELEMENTS:
         fix = f"write {ELEMENTS[name]}".replace("vyre.", "vy.").replace("[i]", "")
+    elif callee is pow:
+        fix = "write x ** y"
     elif callee is divmod:
         fix = "write vy.floor_div(x, y) and vy.floor_mod(x, y)"
         if any(isinstance(x, Value) and x.dtype.is_float for x in positional):

@@ -43,7 +43,7 @@ class LoopReader(BranchReader):
         start, stop, step = ranged
         if all(type(x) is int for x in (start, stop)):
             return self._unrolled(range(start, stop, step)[::-1], node)
-        if step == 1 and isinstance(stop, Value) and (start == 0 if type(start) is int else _is_zero(start)):
+        if step == 1 and isinstance(stop, Value) and _is_zero(start):
             return stop - 1, None, -1
         fix = "count upwards, and compute the number in the loop, as in k = stop - 1 - j"
         self.refuse(node, "`reversed` takes a range that begins at 0 and has no step", fix)
@@ -63,6 +63,8 @@ class LoopReader(BranchReader):
         with self.at(node.iter):
             opened = self.builder.range(start, stop, step, name=stem_of(node.target.id))
         with opened as counter:
+            if _is_zero(start):
+                self.from_zero.add(counter.expr)
             if not is_unnamed(node.target):
                 at = counter if highest is None else self.builder.let(highest - counter * -ranged[2])
                 self.frame.names[node.target.id] = at
@@ -333,7 +335,7 @@ def _unbound_counter(name: str, line: int, value: str) -> Unbound:
 
 
 def _is_zero(x: object) -> bool:
-    return isinstance(x, Value) and isinstance(x.expr, Literal) and x.expr.value == 0
+    return x == 0 if type(x) is int else isinstance(x, Value) and isinstance(x.expr, Literal) and x.expr.value == 0
 
 
 def _iterations_downwards(start: Value, stop: Value | None, step: int) -> Value:

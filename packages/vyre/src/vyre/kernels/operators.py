@@ -16,8 +16,8 @@ from vyre.kernels.reader import NodeReader, kind_of
 from vyre.kernels.values import KernelArray, NumberChoice, fits, is_runtime
 from vyre_foundation.build import Value, constant, select
 from vyre_foundation.build.arguments import number
-from vyre_foundation.dtype import DType, bool_, f32, i32, i64, u32, widest
-from vyre_foundation.ir.expr import Apply, Expr, Literal
+from vyre_foundation.dtype import DType, bool_, f32, i32, i64, u32, u64, widest
+from vyre_foundation.ir.expr import Apply, Expr, Id, Literal
 
 _BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -116,6 +116,8 @@ class OperatorReader(NodeReader):
                 return compute(x, y)  # sequences of values are joined and repeated as any others
         if isinstance(op, ast.Pow):
             return self._power(x, y, node)
+        if isinstance(op, ast.LShift) and type(x) is int and isinstance(y, Value):
+            self._refuse_wide_count(x, y, node)
         if isinstance(op, (ast.Add, ast.Sub)) and _is_unsigned(x) and type(y) is int and y < 0:
             return (operator.sub if isinstance(op, ast.Add) else operator.add)(x, self.value(-y, x.dtype, node))
         if isinstance(op, ast.Add) and _is_unsigned(y) and type(x) is int and x < 0:
@@ -137,6 +139,8 @@ class OperatorReader(NodeReader):
             self._refuse_mixed(left, right, node)
         if left.dtype.is_integer and type(y) is int:
             self._refuse_meaningless(op, left, y, node)
+        if isinstance(op, (ast.FloorDiv, ast.Mod)) and _is_unsigned(left):
+            self._refuse_negative_dividend(op, left, right, node)
         if isinstance(op, ast.Div) and not left.dtype.is_float:
             self._refuse_division(left.dtype, (x, y), node)
         return compute(left, right)
@@ -158,6 +162,41 @@ class OperatorReader(NodeReader):
                 wide = i32 if dtype.bits < 32 else i64
                 fix = f"convert before, as in {ast.unparse(converted(operands_of(node)[0], wide))} >> {y}"
             self.refuse(node, f"a product of {dtype} is shifted by {y} bits, which leaves only its sign", fix)
+
+    def _refuse_negative_dividend(self, op: ast.operator, x: Value, y: Value, node: ast.AST) -> None:
+        """Refuse to divide ``-n``, and ``i - 1`` of what begins at 0: what wraps has another quotient and remainder."""
+        if isinstance(op, ast.Mod) and isinstance(y.expr, Literal) and y.expr.bits.bit_count() == 1:
+            return  # a power of two: wrapping does not change the remainder
+        dividend, divisor = operands_of(node)
+        by = ast.unparse(divisor)
+        match x.expr:
+            case Apply(op=applied) if applied.id == "neg":
+                n = ast.unparse(dividend.operand) if isinstance(dividend, ast.UnaryOp) else "x"
+                fix = f"write vy.ceil_div({n}, {by}), which rounds up, for -(-{n} // {by})"
+                if isinstance(op, ast.Mod):
+                    fix = f"write ({by} - {n} % {by}) % {by}"
+                self.refuse(node, f"a negated value of {x.dtype} wraps before it is divided", fix)
+            case Apply(op=applied, args=(first, Literal(bits=less))) if applied.id == "sub" and isinstance(op, ast.Mod):
+                if first in self.from_zero or isinstance(first, Id):
+                    n = ast.unparse(dividend.left) if isinstance(dividend, ast.BinOp) else "i"
+                    fix = f"add the divisor before, as in ({n} + {by} - {less}) % {by}"
+                    message = f"the dividend begins at -{less}, which wraps in {x.dtype}, so it has another remainder"
+                    self.refuse(node, message, fix)
+
+    def _refuse_wide_count(self, x: int, y: Value, node: ast.AST) -> None:
+        """Refuse ``1 << count`` where the number would have the type of a count that may reach its width."""
+        bits, highest = y.dtype.bits, _highest(y.expr)
+        is_below = bits >= 32 if highest is None else highest < bits
+        if is_below or not y.dtype.is_integer or bits == 64:
+            return
+        count = operands_of(node)[1]
+        wide = u32 if highest is None or highest < 32 else u64
+        first, second = (
+            ast.unparse(ast.BinOp(ast.Name(f"vy.{dtype}({x})"), ast.LShift(), by))
+            for dtype, by in ((wide, converted(count, wide)), (y.dtype, count))
+        )
+        fix = f"give the number its type, as in {first}, or in {second}"
+        self.refuse(node, f"{x} would be a value of {y.dtype}, whose shifts are taken modulo {bits}", fix)
 
     def _refuse_truth(self, op: ast.operator, x: Any, y: Any, node: ast.AST) -> None:
         """Refuse to compute with truth values alone: Python takes them for integers, whose type is not known here."""
@@ -199,18 +238,17 @@ class OperatorReader(NodeReader):
     def _power(self, x: Any, y: Any, node: ast.AST) -> object:
         if isinstance(x, Value) and x.dtype.is_float and type(y) is int and y == 2:
             return x * x  # one rounding, as the power has
-        if isinstance(x, Value) and x.dtype.is_integer:
-            if type(y) is not int or not 0 <= y <= MAX_POWER:
-                fix = "write the product as a loop"
-                self.refuse(
-                    node,
-                    f"the exponent of an integer must be a number in 0 … {MAX_POWER} that is known at compile time",
-                    fix,
-                )
+        if _is_integer(x) and type(y) is int and 0 <= y <= MAX_POWER:
             result = constant(x.dtype, 1)
             for _ in range(y):
                 result = x if isinstance(result.expr, Literal) else result * x
             return result
+        if _is_integer(x) or (type(x) is int and _is_integer(y)):
+            fix = "write the product as a loop"
+            if type(x) is int and x == 2:
+                fix = f"write a shift, as in vy.u32(1) << {ast.unparse(operands_of(node)[1])}"
+            message = f"the exponent of an integer must be a number in 0 … {MAX_POWER} that is known at compile time"
+            self.refuse(node, message, fix)
         left, right = self.unify((x, y), node)
         return vyre_math.pow(left, right)
 
@@ -400,6 +438,16 @@ class OperatorReader(NodeReader):
         return NumberChoice(condition, x, y)
 
 
+def _highest(root: Expr) -> int | None:
+    """The highest value of a number of bits, or of a remainder, that is written as ``x & 7`` or ``x % 8``."""
+    match root:
+        case Apply(op, (_, Literal(bits=divisor))) if op.id == "rem":
+            return divisor - 1
+        case Apply(op, (Literal(bits=mask), _) | (_, Literal(bits=mask))) if op.id == "and":
+            return mask
+    return None
+
+
 def _is_product(root: Expr) -> bool:
     """Whether a value is the product of two others, or such a product and a number."""
     match root:
@@ -423,4 +471,8 @@ def _is_difference(x: object) -> TypeGuard[Value]:
 
 
 def _is_unsigned(x: object) -> TypeGuard[Value]:
-    return isinstance(x, Value) and x.dtype.is_integer and not x.dtype.is_signed
+    return _is_integer(x) and not x.dtype.is_signed
+
+
+def _is_integer(x: object) -> TypeGuard[Value]:
+    return isinstance(x, Value) and x.dtype.is_integer

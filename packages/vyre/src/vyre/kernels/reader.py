@@ -103,6 +103,8 @@ class NodeReader:
         own = builder.index() if shape else ()
         self.own_index: tuple[Value, ...] = own if isinstance(own, tuple) else (own,)
         """The indices of the invocation in the shape of the launch."""
+        self.from_zero = {index.expr for index in self.own_index}
+        """Indices and counters of loops that begin at 0."""
         self.frames = [frame]
         self.found = Hints({}, is_guarded=known.is_guarded)
         """What this reading found out, for the next one."""
