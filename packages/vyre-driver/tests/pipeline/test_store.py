@@ -323,6 +323,17 @@ def test_a_folder_that_cannot_be_made_keeps_nothing(tmp_path: Path, caplog: pyte
     assert caplog.messages[0].endswith("Fix: remove that file, or set VYRE_CACHE_DIR to another folder")
 
 
+@pytest.mark.skipif(os.devnull != "/dev/null", reason="the null device has no path here")
+@pytest.mark.parametrize("place", ["/dev/null", "/dev/null/.cache/vyre"])
+def test_a_device_is_neither_to_be_removed_nor_closed_to_others(place: str, caplog: pytest.LogCaptureFixture) -> None:
+    """A home folder of /dev/null is that of many services."""
+    store = DiskStore(CacheSettings(CacheMode.READ_WRITE, Path(place)))
+    assert store.get(A) is None
+    assert not store.put(A, b"payload", COST)
+    (message,) = caplog.messages
+    assert message.endswith("Fix: set VYRE_CACHE to off, which stores nothing, or set VYRE_CACHE_DIR to another folder")
+
+
 def test_a_folder_that_this_user_may_not_make_is_not_full(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

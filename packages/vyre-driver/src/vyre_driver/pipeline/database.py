@@ -86,6 +86,10 @@ def trouble(error: Exception, folder: Path) -> Trouble:
 def remedy(error: Exception, folder: Path) -> str:
     """What makes a store usable that `error` has ended the use of."""
     another = "set VYRE_CACHE_DIR to another folder"
+    with suppress(OSError):  # that of a folder that this user may not read
+        present = next((place for place in (folder, *folder.parents) if place.exists()), folder)
+        if present.is_char_device():
+            return f"set VYRE_CACHE to off, which stores nothing, or {another}"
     match error:
         case Insecure(fix=fix):
             return fix
