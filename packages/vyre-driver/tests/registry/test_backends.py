@@ -314,6 +314,17 @@ def test_nothing_installed_at_all() -> None:
     )
 
 
+def test_a_copy_of_the_packages_has_no_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [])
+    backends.refresh()
+    with pytest.raises(BackendUnavailable) as caught:
+        backends.acquire_preferred_dispatch_backend()
+    fix = (
+        "Fix: if vyre has been copied here, copy the .dist-info folders of its distributions too; otherwise install or"
+    )
+    assert fix in str(caught.value)
+
+
 def test_core_ops_are_the_language_s() -> None:
     assert core_supported_ops() == {op.id for op in OPS.values() if op.tier is Tier.LANGUAGE}
 

@@ -30,8 +30,12 @@ def plugins(group: str) -> list[EntryPoint]:
 
 def disabled_plugins(group: str) -> tuple[str, ...]:
     """The names of the installed plugins of a group that `VYRE_DISABLE_PLUGINS` disables."""
-    enabled = {entry.name for entry in plugins(group)}
-    return tuple(sorted({entry.name for entry in metadata.entry_points(group=group)} - enabled))
+    return tuple(sorted(installed_plugins(group) - {entry.name for entry in plugins(group)}))
+
+
+def installed_plugins(group: str) -> frozenset[str]:
+    """The names of the installed plugins of a group, disabled or not."""
+    return frozenset(entry.name for entry in metadata.entry_points(group=group))
 
 
 def distribution_name(entry: EntryPoint) -> str:

@@ -19,7 +19,7 @@ from vyre_driver.registry.discovery import GROUP, BackendOrigin, BackendProblem,
 from vyre_driver.registry.known import INSTALL_HINTS, install_hint
 from vyre_foundation.errors import without_remedy
 from vyre_foundation.locks import ForkGuard
-from vyre_foundation.plugins import DISABLE, EXHAUSTED, disabled_plugins
+from vyre_foundation.plugins import DISABLE, EXHAUSTED, disabled_plugins, installed_plugins
 
 
 @dataclass(slots=True)
@@ -267,5 +267,7 @@ def _remedy() -> str:
     commands = "; ".join(f"{id}: {command}" for id, command in INSTALL_HINTS.items())
     by_name = [r.id for r in registered_backends() if r.selection is Selection.BY_NAME]
     enable = f"unset {DISABLE}, or " if disabled_plugins(GROUP) else ""
+    if not installed_plugins(GROUP):
+        enable = "if vyre has been copied here, copy the .dist-info folders of its distributions too; otherwise "
     name_one = f", or name one that never stands in by itself: acquire({by_name[0]!r})" if by_name else ""
     return f"{enable}install or repair a backend ({commands}){name_one}"
