@@ -93,6 +93,14 @@ def test_a_folder_that_cannot_be_used_is_unavailable(place: str, folder: Path, m
         assert (folder / database.FILE).is_file()
 
 
+def test_a_use_before_the_clock_was_set_back_has_no_age(folder: Path) -> None:
+    with closing(sqlite3.connect(folder / database.FILE)) as connection, connection:
+        connection.execute("UPDATE heat SET used = used + 1e6, made = made + 1e6")
+    shown = invoke("info").stdout
+    assert "–" in shown
+    assert "-" not in shown.partition("used")[2]
+
+
 def test_damage_is_found_and_pruned(folder: Path) -> None:
     assert invoke("verify").exit_code == 0
     with closing(sqlite3.connect(folder / database.FILE)) as connection, connection:

@@ -152,6 +152,6 @@ def _report(answer: Answer, dropped: int) -> None:
 
 
 def _age(seconds: float) -> str:
-    if seconds >= time.time() - 1:
+    if not 0 <= seconds < time.time() - 1:  # never used, or used before the clock was set back
         return "–"
     return readable_time(seconds) if seconds < 60 else f"{seconds / 3600:.1f} h"
