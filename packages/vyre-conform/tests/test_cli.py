@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from click import Context
 from click.testing import CliRunner, Result
 
 from vyre_conform import stability
@@ -136,6 +137,17 @@ def test_wrong_usage_is_status_2(words: tuple[str, ...]) -> None:
     result = call(*words)
     assert result.exit_code == 2
     assert "Fix:" in result.output
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="CPUs cannot be taken away here")
+def test_as_many_processes_run_as_there_are_cpus_for_them() -> None:
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(allowed)})
+    try:
+        option = next(parameter for parameter in conform.commands["run"].params if parameter.name == "jobs")
+        assert option.get_default(Context(conform.commands["run"])) == 1
+    finally:
+        os.sched_setaffinity(0, allowed)
 
 
 @pytest.mark.parametrize("words", [["report"], ["diff", "a"], ["merge", "--journal", "b"], ["verify"], ["replay"]])

@@ -339,6 +339,14 @@ def test_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     assert thread_count() == 5
 
 
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="the variable is new in Python 3.13")
+def test_the_number_of_cpus_that_python_is_told() -> None:
+    environment = {**os.environ, "PYTHON_CPU_COUNT": "3"}
+    code = "from vyre_driver.cpus import usable_cpus; print(usable_cpus())"
+    run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert run.stdout == "3\n"
+
+
 SCRIPT = """
 import os, sys
 import numpy as np

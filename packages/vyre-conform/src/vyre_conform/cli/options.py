@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -22,6 +21,7 @@ from vyre_conform.report import Kill, Report
 from vyre_conform.run import Exit
 from vyre_conform.show import command
 from vyre_conform.worker import NamedBy
+from vyre_driver.cpus import usable_cpus
 from vyre_driver.observe import writing as places
 from vyre_foundation.errors import VyreError
 
@@ -68,7 +68,7 @@ repeats = click.option(
 jobs = click.option(
     "--jobs",
     type=click.IntRange(min=1),
-    default=os.cpu_count() or 1,
+    default=usable_cpus,
     show_default="cores",
     help="Number of parallel processes.",
 )

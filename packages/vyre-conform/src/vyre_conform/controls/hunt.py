@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +17,7 @@ from vyre_conform.oracle import Verdict, settle
 from vyre_conform.outcome import Outcome, Raised
 from vyre_conform.report import Kill
 from vyre_conform.worker import ForkServers, NamedBy, Worker
+from vyre_driver.cpus import usable_cpus
 
 STALE = frozenset(("TypeError", "AttributeError", "NameError"))
 """What Python raises where a call or a name does not fit."""
@@ -127,7 +127,7 @@ def run_controls(
             watch(kill)
         return kill
 
-    with Cases(specs, seed) as cases, ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
+    with Cases(specs, seed) as cases, ThreadPoolExecutor(jobs or usable_cpus()) as pool:
         try:
             return list(pool.map(one, FAULTS if faults is None else faults))
         except BaseException:
