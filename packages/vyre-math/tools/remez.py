@@ -7,6 +7,7 @@ fit ``(f(x) - 1 - x) / x**2`` with the weight ``x**2``, say, and rounding the co
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 
 import mpmath
 from mpmath import mpf
@@ -22,6 +23,7 @@ LEVEL = 1 + mpf(2) ** -10
 def fit(f: Function, low: mpf, high: mpf, degree: int, weight: Function) -> tuple[list[float], float]:
     """Coefficients from the constant up, and log2 of the greatest weighted error that they have as f64."""
     with mpmath.workprec(PRECISION):
+        f, weight = cache(f), cache(weight)  # most points are those of the exchange before
         coefficients = [float(c) for c in _exchange(f, mpf(low), mpf(high), degree, weight)]
         error = _error(f, coefficients, weight)
         worst = max(abs(error(x)) for x in _chebyshev(mpf(low), mpf(high), 1000))
@@ -31,9 +33,10 @@ def fit(f: Function, low: mpf, high: mpf, degree: int, weight: Function) -> tupl
 def _exchange(f: Function, low: mpf, high: mpf, degree: int, weight: Function) -> list[mpf]:
     """Solve for equal errors of alternating sign at degree + 2 points, move the points to the extremes, repeat."""
     points = _chebyshev(low, high, degree + 2)
+    dense = [low, *_chebyshev(low, high, 40 * (degree + 2)), high]
     for _ in range(MAX_EXCHANGES):
         *coefficients, level = _solve(f, points, degree, weight)
-        points, worst = _extremes(_error(f, coefficients, weight), low, high, degree + 2)
+        points, worst = _extremes(_error(f, coefficients, weight), dense, degree + 2)
         if worst <= abs(level) * LEVEL:
             return coefficients
     raise ArithmeticError(f"no equal extremes after {MAX_EXCHANGES} exchanges. Fix: another degree or interval")
@@ -51,16 +54,14 @@ def _solve(f: Function, points: Sequence[mpf], degree: int, weight: Function) ->
 
 
 def _error(f: Function, coefficients: Sequence[mpf], weight: Function) -> Function:
-    def error(x: mpf) -> mpf:
-        return weight(x) * (f(x) - mpmath.fsum(c * x**power for power, c in enumerate(coefficients)))
-
-    return error
+    descending = [mpf(c) for c in reversed(coefficients)]
+    return lambda x: weight(x) * (f(x) - mpmath.polyval(descending, x))
 
 
-def _extremes(error: Function, low: mpf, high: mpf, count: int) -> tuple[list[mpf], mpf]:
+def _extremes(error: Function, points: Sequence[mpf], count: int) -> tuple[list[mpf], mpf]:
     """Where the error is greatest between its changes of sign, and the greatest of all."""
     runs: list[tuple[mpf, mpf]] = []
-    for x in (low, *_chebyshev(low, high, 40 * count), high):
+    for x in points:
         value = error(x)
         if not runs or (runs[-1][1] > 0) != (value > 0):
             runs.append((x, value))
