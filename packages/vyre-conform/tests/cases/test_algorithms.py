@@ -1,6 +1,7 @@
 """Algorithms: what the reference gives is on file, and a change of it is an error."""
 
 import json
+from collections.abc import Callable
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
@@ -11,9 +12,10 @@ from typing import Any
 import pytest
 
 import vyre_algorithms
-from vyre_conform.case import Exactly
+from vyre_conform.case import Exactly, Launch
 from vyre_conform.cases import algorithms
 from vyre_driver import DispatchConfig
+from vyre_driver.observe.races import Race
 from vyre_driver.plan.cost import estimate
 from vyre_driver.plan.launch import plan_launch
 from vyre_driver.policy.queue import LONGEST_BLOCKING
@@ -77,16 +79,23 @@ NOT_KNOWN_TO_END = {"matmul_blocks", "sort_rows", "gather_rows"}
 """The first is for lanes alone. The others may take 0.13 s, or as many steps as rows are said to have elements."""
 
 
-@pytest.mark.parametrize("name", algorithms.CALLS)
-def test_small_launches_are_known_to_end_soon(name: str) -> None:
+def test_small_launches_are_known_to_end_soon() -> None:
     """Then a backend may run them in the calling thread, which cannot be interrupted there.
 
     What workgroups do together is not launched there.
     """
-    for launch, _ in algorithms.launches_of(name):
-        if launch.program.name.endswith("_workgroup") or launch.program.name in NOT_KNOWN_TO_END:
-            continue
-        config = DispatchConfig(grid_override=launch.grid, workgroup_override=launch.workgroup)
-        lengths = [len(launch.inputs[buffer.name]) for buffer in launch.program.inputs]
-        cost = estimate(plan_launch(launch.program, lengths, config))
-        assert cost.longest_ns <= 1e9 * LONGEST_BLOCKING, launch.program.name
+    for name in algorithms.CALLS:
+        for launch, _ in algorithms.launches_of(name):
+            if launch.program.name.endswith("_workgroup") or launch.program.name in NOT_KNOWN_TO_END:
+                continue
+            config = DispatchConfig(grid_override=launch.grid, workgroup_override=launch.workgroup)
+            lengths = [len(launch.inputs[buffer.name]) for buffer in launch.program.inputs]
+            cost = estimate(plan_launch(launch.program, lengths, config))
+            assert cost.longest_ns <= 1e9 * LONGEST_BLOCKING, f"{launch.program.name} of {name}"
+
+
+def test_no_launch_races(race_of: Callable[[Launch], Race | None]) -> None:
+    """Here and not among the other cases, because the launches are those of the tests before."""
+    for name in algorithms.CALLS:
+        for launch, _ in algorithms.launches_of(name):
+            assert race_of(launch) is None, f"{launch.program.name} of {name}"

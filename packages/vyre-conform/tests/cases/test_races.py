@@ -1,14 +1,17 @@
-"""No case has a race: what a program with one computes is not defined, so it would prove nothing."""
+"""No case has a race: what a program with one computes is not defined, so it would prove nothing.
+
+Those of algorithms are in `test_algorithms.py`.
+"""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Callable
+
 import pytest
 
-from vyre_conform.case import Size, Spec
-from vyre_conform.cases import algorithms, specs
-from vyre_driver import VyreBackend, acquire
-from vyre_driver.observe.races import find_race
+from vyre_conform.case import Launch, Spec
+from vyre_conform.cases import specs
+from vyre_driver.observe.races import Race
 
 NOT_RUN = {"refusals", "indirect", "launches", "sessions", "entries"}
 """Their launches are refused, or are more than a program and its inputs."""
@@ -20,8 +23,7 @@ ELEMENTWISE = {"ops", "casts", "laws", "literals", "calls"}
 ACCESSED = {"memory", "period", "launch", "run"}
 """What decides where cases of one name access memory. Types and operations decide what is there, sizes how much."""
 
-SPECS = [spec for spec in specs() if spec.address.group not in NOT_RUN | ELEMENTWISE]
-SPECS += [spec for spec in algorithms.specs() if spec.size is Size.FULL]
+SPECS = [spec for spec in specs() if spec.address.group not in NOT_RUN | ELEMENTWISE | {"algorithms"}]
 
 
 def accessed(spec: Spec) -> tuple[object, ...]:
@@ -33,11 +35,6 @@ LARGEST = {accessed(spec): spec for spec in SPECS}
 """Of the cases with the same accesses the last, which is the largest. The others run with -m slow."""
 
 
-@pytest.fixture(scope="module")
-def backend() -> VyreBackend:
-    return acquire("reference")
-
-
 @pytest.mark.parametrize(
     "spec",
     [
@@ -45,10 +42,5 @@ def backend() -> VyreBackend:
         for spec in SPECS
     ],
 )
-def test_no_case_races(spec: Spec, backend: VyreBackend) -> None:
-    launch = spec.case().launch
-    if launch.program.workgroup_volume == 1 and launch.grid == (1, 1, 1):
-        pytest.skip("a single invocation cannot race")
-    inputs = {buffer.name: buffer.dtype.numpy for buffer in launch.program.inputs}
-    arrays = {name: np.frombuffer(launch.inputs[name], dtype) for name, dtype in inputs.items()}
-    assert find_race(backend, launch.program, arrays, launch.config) is None
+def test_no_case_races(spec: Spec, race_of: Callable[[Launch], Race | None]) -> None:
+    assert race_of(spec.case().launch) is None
