@@ -45,6 +45,23 @@ def backend(backend_id: str) -> Iterator[VyreBackend]:
 
 
 @pytest.fixture(scope="session")
+def proven(backend_id: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment of a process that finds in the store what its device has proven, where a test is about another
+    thing: proofs take seconds. Compiled programs are not in the store, and do not come into it."""
+    from vyre_driver_opencl.facts import DeviceFacts
+    from vyre_driver_opencl.opened import open_device
+
+    opened = open_device(backend_id)
+    opened.show()
+    folder = {"VYRE_CACHE_DIR": str(tmp_path_factory.mktemp("proven"))}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (folder | {"VYRE_CACHE": "rw"}).items():
+            patch.setenv(name, value)
+        DeviceFacts(backend_id, opened.device, opened.reported)._learn(lambda: opened.proven)
+    return folder | {"VYRE_CACHE": "ro"}
+
+
+@pytest.fixture(scope="session")
 def agree(backend: VyreBackend) -> Agree:
     """Run a program on the backend and on the reference: equal bytes, or the same trap. Gives what they agree on."""
     from vyre_reference import ReferenceBackend

@@ -62,7 +62,9 @@ def test_source_can_be_read(backend_id: str, rounds: Program) -> None:
     assert text.count("__kernel ") == text.count("// kernel ") == 3
 
 
-def test_a_later_process_runs_the_binary_without_a_compiler(backend_id: str, rounds: Program, tmp_path: Path) -> None:
+def test_a_later_process_runs_the_binary_without_a_compiler(
+    backend_id: str, rounds: Program, tmp_path: Path, proven: dict[str, str]
+) -> None:
     """Kernels in loops of the host too, which no dispatch over little memory comes to."""
     file = tmp_path / "rounds.vyrec"
     try:
@@ -70,7 +72,7 @@ def test_a_later_process_runs_the_binary_without_a_compiler(backend_id: str, rou
     except UnsupportedFeature as error:
         pytest.skip(str(error))
     command = [sys.executable, "-c", LATER, backend_id, str(file)]
-    variables = {**os.environ, "VYRE_CACHE": "off", "POCL_KERNEL_CACHE": "0"}
+    variables = {**os.environ, **proven, "POCL_KERNEL_CACHE": "0"}
     done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout.splitlines()[-1])

@@ -34,9 +34,9 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="the cache folder is another one there")
 @pytest.mark.parametrize("home", ["no folder", "none"])
-def test_users_without_a_writable_home_run_programs(file: Path, home: str) -> None:
+def test_users_without_a_writable_home_run_programs(file: Path, home: str, proven: dict[str, str]) -> None:
     """As those of build machines and containers, whose home is /nonexistent or who have none."""
-    variables = {"VYRE_OPENCL_DEVICE": "pocl", "VYRE_CACHE": "off"}
+    variables = {"VYRE_OPENCL_DEVICE": "pocl", **proven}
     unset = {"XDG_CACHE_HOME", "POCL_CACHE_DIR", "PYOPENCL_NO_CACHE", "HOME"}
     environment = {name: value for name, value in os.environ.items() if name not in unset} | variables
     environment["HOME"] = str(file / "home") if home == "no folder" else "~"

@@ -120,12 +120,12 @@ assert bytes(OpenClBackend().dispatch(p.build(), [given])[0]) == (given ^ 5).tob
 """
 
 
-def test_machine_code_that_pocl_has_kept_is_not_executed(home: Path) -> None:
+def test_machine_code_that_pocl_has_kept_is_not_executed(home: Path, proven: dict[str, str]) -> None:
     """PoCL executes files without looking at them: one that was cut ends the process, one that was changed computes
     something else. With PoCL's own cache the second process shows that; without it nothing is found or left."""
 
     def ends_well(**variables: str) -> bool:
-        environment = {**os.environ, "VYRE_OPENCL_DEVICE": "pocl", "VYRE_CACHE": "off", **variables}
+        environment = {**os.environ, "VYRE_OPENCL_DEVICE": "pocl", **proven, **variables}
         done = subprocess.run([sys.executable, "-c", DISPATCH], env=environment, capture_output=True, timeout=300)
         return done.returncode == 0
 

@@ -275,9 +275,10 @@ assert np.frombuffer(pipeline.dispatch(given)[0], np.uint32).tolist() == [1] * 4
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform does not fork")
-def test_a_forked_process_is_told(backend_id: str) -> None:
+def test_a_forked_process_is_told(backend_id: str, proven: dict[str, str]) -> None:
     run = subprocess.run(
         [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORK, backend_id],
+        env=os.environ | proven,
         capture_output=True,
         text=True,
         timeout=120,

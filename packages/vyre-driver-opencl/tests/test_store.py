@@ -116,11 +116,11 @@ def test_a_later_process_compiles_nothing(backend_id: str, first: tuple[Path, di
     assert (second["compiles"], second["loads"], second["saves"], second["built"]) == (0, 1, 0, 0)
 
 
-def test_a_short_process_does_little(backend_id: str, tmp_path: Path) -> None:
+def test_a_short_process_does_little(backend_id: str, kept: Path) -> None:
     """Counted: what it asks the store, and that it leaves the store's file as it is."""
-    first = run(backend_id, tmp_path, SHORT)
+    first = run(backend_id, kept, SHORT)
     assert any(said.startswith("INSERT") for said in first["statements"])
-    second = run(backend_id, tmp_path, SHORT)
+    second = run(backend_id, kept, SHORT)
     words = [said.split()[0] for said in second["statements"]]
     # One of each: schema, facts of the device, cost of a unit of work, tuned launch, code.
     assert (set(words), words.count("SELECT")) == ({"PRAGMA", "SELECT"}, 5)
