@@ -20,12 +20,14 @@ OPTIONAL_BACKENDS = ("opencl", "opencl-gpu", "opencl-intel", "cuda")
 COMPUTED = (
     "packages/vyre-algorithms/",
     "packages/vyre-distributed/",
+    "packages/vyre-driver-cpu/tests/test_planted_faults.py",
+    "packages/vyre-driver-cpu/tests/test_races.py",
     "packages/vyre/",
     "tests/benchmarks/test_written.py",
     "tests/docs/",
     "tests/examples/",
 )
-"""Where tests are about what programs compute. Those of the backend, and conformance, judge its machine code, too."""
+"""Where tests are about what programs compute. Others of the backend, and conformance, judge its machine code, too."""
 OPTIMIZED = ("packages/vyre-algorithms/tests/test_digests.py", "packages/vyre/tests/test_random_images.py")
 """Where one program of each algorithm, and random kernels over images, are as users have them."""
 
