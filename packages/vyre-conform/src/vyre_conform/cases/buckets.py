@@ -8,7 +8,8 @@ nearly cancelling. Each bucket is a cell of its own, so that a report says which
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import product
+from functools import cache
+from math import prod
 from random import Random
 
 from vyre_conform.cases.values import near_rows, pack_bits
@@ -30,7 +31,7 @@ DRAWN = 128
 
 def buckets_of(dtype: DType, arity: int) -> tuple[str, ...]:
     """The names of the buckets that operands of a type have."""
-    pools = [name for name, pool in POOLS.items() if pool(dtype)]
+    pools = [name for name in POOLS if pool_of(name, dtype)]
     return (*pools, *(RELATIONS if arity > 1 and dtype.kind is not Kind.BOOL else ()), "random")
 
 
@@ -40,22 +41,37 @@ def rows_of(bucket: str, dtypes: Sequence[DType], rng: Random) -> list[Row]:
         return [tuple(rng.getrandbits(t.bits) for t in dtypes) for _ in range(DRAWN)]
     if bucket in RELATIONS:
         return RELATIONS[bucket](dtypes[0], len(dtypes), rng)
-    return _met([POOLS[bucket](dtype) for dtype in dtypes], dtypes, rng)
+    return _met([pool_of(bucket, dtype) for dtype in dtypes], dtypes, rng)
 
 
-def _met(pools: Sequence[list[Pattern]], dtypes: Sequence[DType], rng: Random) -> list[Row]:
+@cache
+def pool_of(name: str, dtype: DType) -> tuple[Pattern, ...]:
+    """The patterns of a pool; cached, because every case asks for them."""
+    return tuple(POOLS[name](dtype))
+
+
+def _met(pools: Sequence[Sequence[Pattern]], dtypes: Sequence[DType], rng: Random) -> list[Row]:
     """The pool with itself in all places, then in each place among special and random values."""
     if len(dtypes) == 1:
         return [(bits,) for bits in pools[0]]
-    rows: list[Row]
-    crossed = list(product(*[pool or [0] for pool in pools]))
-    rows = crossed if len(crossed) <= CROSSED else rng.sample(crossed, CROSSED)
+    filled = [pool or (0,) for pool in pools]
+    numbers = range(prod(map(len, filled)))
+    rows = [_crossed(filled, n) for n in (numbers if len(numbers) <= CROSSED else rng.sample(numbers, CROSSED))]
     for place, pool in enumerate(pools):
         for _ in range(MET if pool else 0):
             row = [random_bits(rng, dtype) for dtype in dtypes]
             row[place] = rng.choice(pool)
             rows.append(tuple(row))
     return rows
+
+
+def _crossed(pools: Sequence[Sequence[Pattern]], number: int) -> Row:
+    """The row of a number in the product of pools, which may have millions."""
+    row: list[Pattern] = []
+    for pool in reversed(pools):
+        number, place = divmod(number, len(pool))
+        row.append(pool[place])
+    return tuple(reversed(row))
 
 
 # ── pools ────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -8,7 +8,7 @@ from random import Random
 
 from vyre_conform.address import address
 from vyre_conform.case import Exactly, Expected, Launch, Size, Spec, fixed, seeded
-from vyre_conform.cases.buckets import POOLS, rows_of
+from vyre_conform.cases.buckets import POOLS, pool_of, rows_of
 from vyre_conform.cases.values import by_needs, pack
 from vyre_foundation.build import Value, apply, program
 from vyre_foundation.dtype import DTYPES, DType, f32, i32, i64, u32
@@ -61,7 +61,7 @@ def _folded(op: Op, types: list[DType], rng: Random) -> tuple[Launch, Expected]:
     results = list(dict.fromkeys(op.results[dtype] for dtype in types))
     rows: dict[DType, list[tuple[Apply, bytes]]] = {result: [] for result in results}
     for dtype in types:
-        pools = [name for name, pool in POOLS.items() if pool(dtype)]
+        pools = [name for name in POOLS if pool_of(name, dtype)]
         for row in [rng.choice(rows_of(bucket, [dtype] * op.arity, rng)) for bucket in rng.choices(pools, k=5)]:
             literals = [_observable(dtype, bits) for bits in row]
             value = op.evaluate(dtype, *[literal.value for literal in literals])
