@@ -15,6 +15,7 @@ from vyre_driver.observe.accesses import Path
 from vyre_driver.plan.launch import LaunchPlan
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.expr import Expr
+from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import (
     Assign,
     Atomic,
@@ -63,13 +64,18 @@ def evaluate(plan: LaunchPlan, memory: HostMemory, *, budget: Budget | None = No
     shared = bound_memory(bind(plan, memory))
     traps = Traps()
     budget = budget or Budget()
-    steps: dict[Expr, tuple[Step, ...]] = {}
+    steps = plan.program.memoised(_steps)
     with np.errstate(all="ignore"):
         for _ in range(plan.repeats):
             for chunk in chunks(plan):
                 machine = Machine(chunk, shared | own_memory(chunk), budget, traps, steps)
                 machine.body(plan.program.body, (), chunk.all, LoopExits([], []))
     traps.raise_first(plan.program)
+
+
+def _steps(program: Program) -> dict[Expr, tuple[Step, ...]]:
+    """How to evaluate the expressions of a program: what `Machine.steps` has worked out by now."""
+    return {}
 
 
 class LoopExits(NamedTuple):
@@ -104,7 +110,7 @@ class Machine:
         self._steps = steps
 
     def steps(self, root: Expr) -> tuple[Step, ...]:
-        """How to evaluate `root`; worked out once in an evaluation."""
+        """How to evaluate `root`; worked out once for a program."""
         steps = self._steps.get(root)
         if steps is None:
             steps = self._steps[root] = steps_of(root)
