@@ -15,6 +15,7 @@ from vyre_driver.pipeline.compile import pipeline_config
 from vyre_driver.plan.admission import admit_program
 from vyre_driver.plan.launch import validated, with_workgroup_size
 from vyre_driver.plan.lengths import bind_inputs
+from vyre_foundation.cached import cached_property
 from vyre_foundation.ir.program import Program
 from vyre_foundation.locks import ForkGuard
 from vyre_foundation.validate.limits import MAX_WORKGROUP_SIZE, MAX_WORKGROUP_VOLUME
@@ -85,6 +86,11 @@ class ReferenceBackend(HostMemoryBackend, contract=1, checked=False):
         return 2**32 - 1
 
     def device_profile(self) -> DeviceProfile:
+        return self._profile
+
+    @cached_property
+    def _profile(self) -> DeviceProfile:
+        """Made once: every dispatch asks for it."""
         return replace(
             super().device_profile(),
             device="host interpreter",
