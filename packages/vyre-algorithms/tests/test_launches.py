@@ -37,7 +37,7 @@ DISPATCHES = {
     "repeat": (1, lambda on: va.repeat(floats, 3, **on)),
     "repeat by counts": (1, lambda on: va.repeat(floats, words & 3, **on)),
     "take_along_axis": (1, lambda on: va.take_along_axis(matrix, words.reshape(32, 32) & 31, **on)),
-    "bincount with weights": (3, lambda on: va.bincount(words & 255, floats, **on)),
+    "bincount with weights": (1, lambda on: va.bincount(words & 255, floats, **on)),
     "bincount": (1, lambda on: va.bincount(words & 255, **on)),
     "histogram": (1, lambda on: va.histogram(floats, 64, **on)),
     "matmul": (1, lambda on: va.matmul(matrix, matrix, **on)),

@@ -7,7 +7,7 @@ import pytest
 from algorithm_data import TYPES, UFUNCS, data, same
 
 import vyre_algorithms as va
-from vyre_algorithms import count, move, search
+from vyre_algorithms import count, move, search, weights as weighted
 from vyre_algorithms.move import SCATTERED
 from vyre_driver import backend_for
 from vyre_driver.arrays.make import array as array_on
@@ -128,9 +128,20 @@ def test_weights_of_every_type(backend, each_type):
     same(va.bincount(x[:0], weights[:0], minlength=3, backend=backend), np.zeros(3, found.dtype))
 
 
-def test_weights_that_are_no_numbers():
+def test_weights_that_are_no_numbers(backend):
     x, weights = np.array([0, 1, 1, 3]), np.float32([np.nan, np.inf, 1, -0.0])
-    same(va.bincount(x, weights, backend="reference"), np.float32([np.nan, np.inf, 0, -0.0]))
+    same(va.bincount(x, weights, backend=backend), np.float32([np.nan, np.inf, 0, -0.0]))
+
+
+@pytest.mark.parametrize("bins", [1, 100, 4000, 50_000])
+@pytest.mark.parametrize("spread", [1, 8])
+def test_sums_do_not_depend_on_how_weights_are_added(monkeypatch, bins, spread):
+    """By one invocation, or in the order of their numbers; with up to 16 blocks of one number."""
+    x, w = (data("u4", weighted.MOST_AT_ONCE, seed=3) % bins) // spread, data("f4", weighted.MOST_AT_ONCE, seed=2)
+    at_once = [va.bincount(given, w[: given.size], minlength=bins, backend="cpu") for given in (x, x[:9000], x[:7])]
+    monkeypatch.setattr(weighted, "MOST_AT_ONCE", 0)
+    for given, found in zip((x, x[:9000], x[:7]), at_once, strict=True):
+        same(found, va.bincount(given, w[: given.size], minlength=bins, backend="cpu"))
 
 
 @pytest.mark.parametrize("bins", [1, 10, 257, 5000, np.array([-1.0, 0.0, 0.1, 3.0])])

@@ -108,13 +108,13 @@ def _splitters(sample: HostArray, buckets: int, most: float) -> dict[str, Array]
 
 
 def bounds_of_buckets(
-    keys: Array, key_type: KeyType, shift: int, backend: Backend, sign: int = 0
+    keys: Array, key_type: KeyType, shift: int, backend: Backend, sign: int = 0, digit_of: DigitOf = DigitOf.KEY
 ) -> tuple[dict[str, Array], Array]:
     """What `move_to_buckets` takes, and where the bucket of each digit from bit `shift` on begins.
 
     `sign` is the sign bit of signed keys.
     """
-    return _bounds(key_type, {"keys": keys, **pass_inputs(key_type, shift, keys.size, sign)}, DigitOf.KEY, backend)
+    return _bounds(key_type, {"keys": keys, **pass_inputs(key_type, shift, keys.size, sign)}, digit_of, backend)
 
 
 def _bounds(
@@ -141,7 +141,7 @@ def move_to_buckets(
 def values_in_buckets(keys: Array, values: Array, digit_of: DigitOf, backend: Backend) -> Array:
     """Values in the order of their keys, which are digits of u32; those of equal keys in their order."""
     key_type = KeyType(u32, KeyOrder.UNSIGNED)
-    given, _ = _bounds(key_type, {"keys": keys, **pass_inputs(key_type, 0, keys.size, 0)}, digit_of, backend)
+    given, _ = bounds_of_buckets(keys, key_type, 0, backend, digit_of=digit_of)
     chunk = chunk_length(keys.size, digit_of)
     made = move_by_digit(key_type, chunk, digit_of=digit_of, values_type=type_of(values))
     return launch(made, {**given, "values": values}, -(-keys.size // chunk), backend)["moved"]

@@ -23,18 +23,16 @@ from vyre_algorithms.arguments import (
     type_of,
     vector,
 )
-from vyre_algorithms.buckets import bounds_of_buckets, move_to_buckets, values_in_buckets
-from vyre_algorithms.launches import has_lanes, joined, launch, runs_loops, words, zeros_beside
-from vyre_algorithms.move import places_of, take_few
+from vyre_algorithms.buckets import bounds_of_buckets, move_to_buckets
+from vyre_algorithms.launches import has_lanes, launch, runs_loops, words, zeros_beside
+from vyre_algorithms.move import places_of
 from vyre_algorithms.order import KeyOrder, KeyType
-from vyre_algorithms.radix import DigitOf
-from vyre_algorithms.reductions import max as greatest, min as least_of, segmented_reduce
-from vyre_algorithms.scans import cumsum
-from vyre_algorithms.sorts import sort_bits
+from vyre_algorithms.reductions import max as greatest, min as least_of
+from vyre_algorithms.weights import adds_at_once, sums_at_once, sums_in_order
 from vyre_driver.backend.typed import refuse_missing
 from vyre_driver.errors import DeviceOutOfMemory, InvalidInput
 from vyre_driver.graph.recorded import RecordedRange
-from vyre_driver.tune.distribution import DIGIT, SERIAL
+from vyre_driver.tune.distribution import DIGIT
 from vyre_foundation import Array as Buffer, DType, Program, ProgramBuilder, Value, constant, program, select, u32
 from vyre_foundation.build.arguments import shown
 from vyre_foundation.dtype import f32, f64, i64, u8, u16, u64
@@ -93,31 +91,18 @@ def bincount(x: object, /, weights: object = None, *, minlength: int = 0, backen
         raise InvalidInput("weights", needed=needed, got=str(of_each.size), fix=fix)
     if of_each is not None:
         type_of(of_each, "weights")  # which refuses other types
+    if of_each is not None and not isinstance(array, RecordedRange) and adds_at_once(array, of_each, backend):
+        bins = _known_bins(array, bins, backend)
+        return sums_at_once(array.astype(np.uint32, copy=False), of_each, bins, backend)
     if isinstance(array, RecordedRange):
         known_length = "pass minlength=, the length of the result"
         array = places_of(array, bins, backend, is_from_end=False) if bins else known(array, fix=known_length)
         counts = _numbers(array, bins, backend)
     else:
         counts = _known_numbers(array, bins, backend)
-    return counts if of_each is None else _sums(array, of_each, counts, backend)
-
-
-def _sums(array: Array, weights: Array, counts: Array, backend: Backend) -> Array:
-    """The sums of the weights of each number, of which there are `counts`: those of segments behind each other."""
-    if array.size:
-        keys = array.astype(np.uint32, copy=False)
-        digit_of = next((each for each in (DigitOf.KEY, DigitOf.NUMBER) if counts.size <= each.digits), None)
-        if digit_of is not None and keys.size > SERIAL and runs_loops([keys, weights], backend):
-            weights = values_in_buckets(keys, weights, digit_of, backend)
-        else:
-            places = sort_bits(keys, True, False, keys.size, backend, most=counts.size - 1)
-            weights = take_few(weights, places, backend)
-    if isinstance(counts, np.ndarray):
-        starts = np.zeros(counts.size + 1, np.int64)
-        counts.cumsum(out=starts[1:])
-    else:
-        starts = joined([zeros_beside(counts, (1,), i64), cumsum(counts, backend=backend)])
-    return segmented_reduce(weights, starts, backend=backend)
+    if of_each is None:
+        return counts
+    return sums_in_order(array.astype(np.uint32, copy=False), of_each, counts, backend)
 
 
 def _known_numbers(array: Array, bins: int, backend: Backend) -> Array:
@@ -126,15 +111,20 @@ def _known_numbers(array: Array, bins: int, backend: Backend) -> Array:
         counts = _numbers(array, bins, backend)
         if np.add.reduce(np.asarray(counts)) == array.size:  # all elements are below `bins`
             return counts
-    if array.size:
-        lowest, highest = (0, greatest_natural(array)) if isinstance(array, np.ndarray) else _ends(array, backend)
-        if highest > 1 << 28 or lowest < 0:
-            lowest, highest = _ends(array, backend)
-            needed = f"elements from 0 to {1 << 28}"
-            got = f"elements from {lowest} to {highest}"
-            raise InvalidInput("x", needed=needed, got=got, fix="number the elements with unique_all")
-        bins = max(bins, highest + 1)
-    return _numbers(array, bins, backend)
+    return _numbers(array, _known_bins(array, bins, backend), backend)
+
+
+def _known_bins(array: Array, bins: int, backend: Backend) -> int:
+    """The number of bins for an array whose elements are known: `bins` at least."""
+    if not array.size:
+        return bins
+    lowest, highest = (0, greatest_natural(array)) if isinstance(array, np.ndarray) else _ends(array, backend)
+    if highest > 1 << 28 or lowest < 0:
+        lowest, highest = _ends(array, backend)
+        needed = f"elements from 0 to {1 << 28}"
+        got = f"elements from {lowest} to {highest}"
+        raise InvalidInput("x", needed=needed, got=got, fix="number the elements with unique_all")
+    return max(bins, highest + 1)
 
 
 def _numbers(array: Array, bins: int, backend: Backend) -> Array:

@@ -235,7 +235,7 @@ def short_program(reduction: Reduction, length: int, are_rows: bool, quotient: Q
                 tuple(map(p.let, reduction.leaf([*(source[at] for source in sources), *middle], constant(u32, lane))))
                 for lane, at in enumerate(places)
             ]
-            results.store(own.number, _halved(p, reduction, states))
+            results.store(own.number, halved(p, reduction, states))
     return p.build()
 
 
@@ -283,7 +283,7 @@ def segment_program(reduction: Reduction) -> Program:
             tuple(p.let(select(lane < count, a, b)) for a, b in zip(leaf(lane), reduction.identity, strict=True))
             for lane in range(IN_VARIABLES)
         ]
-        results.store(p.global_id(0), _halved(p, reduction, states))
+        results.store(p.global_id(0), halved(p, reduction, states))
         with p.if_(count > IN_VARIABLES):
             results.store(p.global_id(0), _combined_in_arrays(p, reduction, count, leaf))
     return p.build()
@@ -391,7 +391,7 @@ def by_halves(p: ProgramBuilder, reduction: Reduction, own: Sequence[State], nam
     """
     lane = p.local_id(0)
     shared = [p.workgroup(f"{name}{n}", dtype, WIDTH) for n, dtype in enumerate(reduction.state)]
-    for memory, value in zip(shared, _halved(p, reduction, own), strict=True):
+    for memory, value in zip(shared, halved(p, reduction, own), strict=True):
         memory[lane] = value
     half = WIDTH // 2
     while half:
@@ -404,7 +404,7 @@ def by_halves(p: ProgramBuilder, reduction: Reduction, own: Sequence[State], nam
     return shared
 
 
-def _halved(p: ProgramBuilder, reduction: Reduction, states: Sequence[State]) -> State:
+def halved(p: ProgramBuilder, reduction: Reduction, states: Sequence[State]) -> State:
     """The states of the first lanes, combined by halves."""
     while len(states) > 1:
         half = 1 << ((len(states) - 1).bit_length() - 1)
