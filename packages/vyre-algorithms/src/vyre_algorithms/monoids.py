@@ -75,8 +75,11 @@ def reduction_of(operation: str, dtype: DType, result: DType) -> Reduction:
 
 
 @lru_cache(maxsize=64)
-def squares_of(dtype: DType, state: DType) -> Reduction:
-    """The sum of the squares of the distances of elements of `dtype` from a value of each sequence."""
+def squares_of(dtype: DType, state: DType, is_one_block: bool) -> Reduction:
+    """The sum of the squares of the distances of elements of `dtype` from a value of each sequence.
+
+    With `is_one_block` that is their mean, which the program finds itself.
+    """
     added = reduction_of("sum", dtype, state)
 
     def leaf(values: Sequence[Value], index: Value) -> State:
@@ -84,6 +87,8 @@ def squares_of(dtype: DType, state: DType) -> Reduction:
         distance = element - values[1]
         return (distance * distance,)
 
+    if is_one_block:
+        return replace(added, name="variance", leaf=leaf, added=added)
     return replace(added, name="squares", leaf=leaf, centre=state)
 
 

@@ -38,6 +38,7 @@ from vyre_algorithms.launches import (
 from vyre_algorithms.order import bits_of, bits_type, of_bits
 from vyre_driver.errors import InvalidInput
 from vyre_driver.graph.recorded import RecordedRange
+from vyre_driver.tune.distribution import SERIAL
 from vyre_foundation import (
     Array as Buffer,
     DType,
@@ -175,12 +176,18 @@ def scatter(
 
 
 def _is_serial(operation: str, array: Array, places: Array, given: Array, backend: Backend) -> bool:
-    """Whether one worker scatters to a vector one value after another, which is faster than atomics of few workers."""
-    if array.size <= FEW_ATOMICS:
+    """Whether one worker scatters to a vector one value after another, which is faster than atomics of few workers.
+
+    It is also faster where two launches, which set values, take longer than it.
+    """
+    are_few = operation == "set" and array.size + given.size <= SERIAL
+    if array.size <= FEW_ATOMICS and not are_few:
         return False
     profile = profile_of([array, places, given], backend)
     most = SET_WORKERS if operation == "set" else COMBINE_WORKERS
-    return profile is not None and profile.workgroups_are_loops and (profile.compute_units or MOST) <= most
+    if profile is None or not profile.workgroups_are_loops:
+        return False
+    return are_few or (profile.compute_units or MOST) <= most
 
 
 def take_along_axis(x: object, indices: object, /, axis: int = -1, *, backend: Backend = None) -> Array:

@@ -40,7 +40,7 @@ from vyre_algorithms.launches import GROUP, beside, launch, mapped, zeros_beside
 from vyre_algorithms.monoids import REDUCED, all_ones, reduction_of, result_type, squares_of, sum_type
 from vyre_algorithms.move import offsets_in_rows, offsets_of
 from vyre_algorithms.segments import reduce_segments
-from vyre_algorithms.tree import FEW, SIDE_BY_SIDE, Mean, Quotient, Reduction, reduce_axis, reduce_sequence
+from vyre_algorithms.tree import BLOCK, FEW, SIDE_BY_SIDE, Mean, Quotient, Reduction, reduce_axis, reduce_sequence
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import DType, Program, Value, constant, program, select, u32
 from vyre_foundation.dtype import bool_, f32, f64, i64
@@ -520,7 +520,9 @@ def _passes(operation: str, dtype: DType, result: DType, length: int, ddof: int)
         return [(added, Mean(Quotient(result), number))]
     divisor = np.full(1, builtins.max(length - ddof, 0), state.numpy)
     squares = Mean(Quotient(result, is_root=operation == "std"), divisor)
-    return [(added, Mean(Quotient(state), number)), (squares_of(dtype, state), squares)]
+    if length <= BLOCK:
+        return [(squares_of(dtype, state, is_one_block=True), squares)]
+    return [(added, Mean(Quotient(state), number)), (squares_of(dtype, state, is_one_block=False), squares)]
 
 
 def _of_segments(operation: str, array: Array, starts: Array, result: DType, backend: Backend) -> Array:

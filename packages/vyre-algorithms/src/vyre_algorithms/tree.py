@@ -85,6 +85,8 @@ class Reduction:
     """The type of one more array, with a value for each sequence, which `leaf` gets behind the elements."""
     append: Callable[[State, State], State] | None = None
     """What gives the same as `combine` in less time where the elements of the second are behind those of the first."""
+    added: Reduction | None = None
+    """What the program of a sequence of one block combines first: `leaf` gets the mean of it behind the elements."""
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -94,7 +96,7 @@ class Reduction:
     @cached_property
     def of_states(self) -> Reduction:
         """The same over arrays of states."""
-        return replace(self, inputs=self.state, leaf=lambda values, _: tuple(values), centre=None)
+        return replace(self, inputs=self.state, leaf=lambda values, _: tuple(values), centre=None, added=None)
 
     def sources(self, p: ProgramBuilder) -> tuple[list[Buffer], Buffer | None]:
         """Declare the arrays of elements, and the one with a value for each sequence, if there is one."""
@@ -223,19 +225,23 @@ def short_program(reduction: Reduction, length: int, are_rows: bool, quotient: Q
     A `quotient` is what is written in place of the states.
     """
     with program(f"reduce_short_{reduction.name}", COLUMNS) as p:
-        sources, centre = reduction.sources(p)
+        sources, _ = reduction.sources(p)
         shape = p.uniform("shape", u32, 2)
         p.read("slots", bool_)
         results = _Results(p, reduction, LengthOf("slots"), quotient)
         own = OwnSequence(p, shape, length, sources[0].length, are_rows=are_rows)
         with p.if_(own.exists):
-            middle = [] if centre is None else [p.let(centre[own.number])]
             places = [p.let(own.at(lane)) for lane in range(length)]
-            states = [
-                tuple(map(p.let, reduction.leaf([*(source[at] for source in sources), *middle], constant(u32, lane))))
-                for lane, at in enumerate(places)
-            ]
-            results.store(own.number, halved(p, reduction, states))
+
+            def combined(part: Reduction, *middle: Value) -> State:
+                states = [
+                    tuple(map(p.let, part.leaf([*(source[at] for source in sources), *middle], constant(u32, lane))))
+                    for lane, at in enumerate(places)
+                ]
+                return halved(p, part, states)
+
+            middle = [] if reduction.added is None else [p.let(value / length) for value in combined(reduction.added)]
+            results.store(own.number, combined(reduction, *middle))
     return p.build()
 
 
@@ -257,12 +263,18 @@ def column_program(reduction: Reduction, quotient: Quotient | None = None) -> Pr
         begin = p.let((row // blocks * length + first) * inner + column)
         count = p.let(least(least(length - first, BLOCK), sources[0].length))
 
-        def leaf(index: Value) -> State:
-            return reduction.leaf([*(source[begin + index * inner] for source in sources), *middle], first + index)
+        def combined(part: Reduction, *middle: Value, name: str = "lanes") -> State:
+            def leaf(index: Value) -> State:
+                return part.leaf([*(source[begin + index * inner] for source in sources), *middle], first + index)
+
+            return _combined_in_arrays(p, part, count, leaf, name)
 
         with p.if_(column < inner):
             middle = [] if centre is None else [p.let(centre[row // blocks * inner + column])]
-            results.store(row * inner + column, _combined_in_arrays(p, reduction, count, leaf))
+            if reduction.added is not None:
+                total = combined(reduction.added, name="added")
+                middle = [p.let(value / count.cast(value.dtype)) for value in total]
+            results.store(row * inner + column, combined(reduction, *middle))
     return p.build()
 
 
@@ -289,9 +301,11 @@ def segment_program(reduction: Reduction) -> Program:
     return p.build()
 
 
-def _combined_in_arrays(p: ProgramBuilder, reduction: Reduction, count: Value, leaf: Callable[[Value], State]) -> State:
+def _combined_in_arrays(
+    p: ProgramBuilder, reduction: Reduction, count: Value, leaf: Callable[[Value], State], name: str = "lanes"
+) -> State:
     """The state of the first `count` elements of a block, whose lanes are arrays of the invocation."""
-    lanes = [p.private(f"lanes{n}", dtype, LANES) for n, dtype in enumerate(reduction.state)]
+    lanes = [p.private(f"{name}{n}", dtype, LANES) for n, dtype in enumerate(reduction.state)]
 
     def combine(at: Value, state: State) -> None:
         there = tuple(p.let(memory[at]) for memory in lanes)
@@ -343,27 +357,41 @@ def block_program(
                     middle = [p.let(centre[0])]
         results = _Results(p, reduction, count, quotient)
 
-        def leaf(index: Value) -> State:
-            elements = [*(source[index] for source in sources), *middle]
-            return reduction.leaf(elements, index if begin is None else index - begin)
+        def combined(part: Reduction, *middle: Value, name: str = "lanes") -> list[Buffer]:
+            def leaf(index: Value) -> State:
+                elements = [*(source[index] for source in sources), *middle]
+                return part.leaf(elements, index if begin is None else index - begin)
 
-        append = reduction.append or reduction.combine
-        lanes = [(p.local_id(0) + n, [p.var(value) for value in reduction.identity]) for n in range(0, LANES, WIDTH)]
-        with p.if_(last - first >= BLOCK):
-            for lane, own in lanes:
-                assign(p, own, leaf(first + lane))
-            with p.range(1, STEPS) as step:
-                for lane, own in lanes:
-                    assign(p, own, append(values_of(own), leaf(first + step * LANES + lane)))
-        with p.else_(), p.range(first, least(first + BLOCK, last), LANES) as row:
-            for lane, own in lanes:
-                index = p.let(row + lane)
-                combined = reduction.combine(values_of(own), leaf(index))
-                assign(p, own, tuple(select(index < last, a, b) for a, b in zip(combined, values_of(own), strict=True)))
-        memories = by_halves(p, reduction, [values_of(own) for _, own in lanes])
+            return _combined_in_lanes(p, part, first, last, leaf, name)
+
+        if reduction.added is not None:
+            total = combined(reduction.added, name="added")
+            p.barrier()
+            middle = [p.let(memory[0] / (last - first).cast(memory.dtype)) for memory in total]
+        memories = combined(reduction, *middle)
         with p.if_(p.local_id(0) == 0):
             results.store(block, [memory[0] for memory in memories])
     return p.build()
+
+
+def _combined_in_lanes(
+    p: ProgramBuilder, reduction: Reduction, first: Value, last: Value, leaf: Callable[[Value], State], name: str
+) -> list[Buffer]:
+    """The state of the block of a workgroup, which `by_halves` leaves in memory of a name."""
+    append = reduction.append or reduction.combine
+    lanes = [(p.local_id(0) + n, [p.var(value) for value in reduction.identity]) for n in range(0, LANES, WIDTH)]
+    with p.if_(last - first >= BLOCK):
+        for lane, own in lanes:
+            assign(p, own, leaf(first + lane))
+        with p.range(1, STEPS) as step:
+            for lane, own in lanes:
+                assign(p, own, append(values_of(own), leaf(first + step * LANES + lane)))
+    with p.else_(), p.range(first, least(first + BLOCK, last), LANES) as row:
+        for lane, own in lanes:
+            index = p.let(row + lane)
+            combined = reduction.combine(values_of(own), leaf(index))
+            assign(p, own, tuple(select(index < last, a, b) for a, b in zip(combined, values_of(own), strict=True)))
+    return by_halves(p, reduction, [values_of(own) for _, own in lanes], name)
 
 
 class _Results:

@@ -116,6 +116,8 @@ CALLS: dict[str, Call] = {
     "std_rows":         lambda b: va.std(_table(20, 90), 1, ddof=1, backend=b),
     "std_short_rows":   lambda b: va.std(_table(20, 30), 1, ddof=1, backend=b),
     "std_columns":      lambda b: va.std(_table(70, 20), 0, backend=b),
+    "std_of_blocks":    lambda b: va.std(_table(2, BLOCK + 9), 1, backend=b),
+    "std_of_long_columns": lambda b: va.std(_table(BLOCK + 9, 2), 0, backend=b),
     "prod":             lambda b: va.prod(words(), dtype=np.uint32, backend=b),
     "min":              lambda b: va.min(floats(), backend=b),
     "argmax":           lambda b: va.argmax(floats(), backend=b),
