@@ -45,8 +45,8 @@ DISPATCHES = {
     "fft": (1, lambda on: va.fft(floats.astype(np.complex64), **on)),
     "fft of 1000": (3, lambda on: va.fft(floats[:1000].astype(np.complex128), **on)),
     "fft by a chirp": (5, lambda on: va.fft(floats[:509], **on)),
-    "rfft": (2, lambda on: va.rfft(floats, **on)),
-    "irfft": (2, lambda on: va.irfft(floats[:513], **on)),
+    "rfft": (1, lambda on: va.rfft(floats, **on)),
+    "irfft": (1, lambda on: va.irfft(floats[:513], **on)),
     "scan of rows": (1, lambda on: va.scan(matrix, dtype=np.float64, **on)),
 }
 

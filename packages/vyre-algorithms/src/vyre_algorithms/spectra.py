@@ -65,6 +65,8 @@ from vyre_algorithms.transforms import (
     one_pass,
     products,
     short,
+    short_real,
+    short_real_inverse,
     spread,
     tangled,
     untangled,
@@ -280,8 +282,13 @@ def _record_real(graph: Recorder, dtype: DType, rows: int, length: int) -> None:
         graph.output("y", _record_moved(graph, RowMove.FIRST, x, dtype, rows, length, half + 1))
         return
     x = graph.input("x", memory_of(dtype), elements_of(dtype) * half * rows)
+    turns = constants(graph, quarter_root_table, length, dtype)
+    if _is_short(half, dtype):
+        given = {"x": x, "turns": turns, "slots": constants(graph, _slots, rows * (half + 1))}
+        graph.output("y", _record_short(graph, short_real(dtype, half, _rows_of(half, rows)), given, dtype, rows, half))
+        return
     x = _record_rows(graph, x, dtype, rows, half, is_inverse=False)
-    given = {"x": x, "roots": constants(graph, quarter_root_table, length, dtype), "shape": words(half, rows)}
+    given = {"x": x, "roots": turns, "shape": words(half, rows)}
     graph.output("y", _record_slots(graph, untangled(dtype), given, rows * (half + 1), rows * (half // 2 + 1)))
 
 
@@ -293,7 +300,13 @@ def _record_real_inverse(graph: Recorder, dtype: DType, rows: int, length: int, 
         x = _record_rows(graph, x, dtype, rows, length, is_inverse=True)
         graph.output("y", _record_moved(graph, RowMove.TO_REAL, x, dtype, rows, length, length))
         return
-    given = {"x": x, "roots": constants(graph, quarter_root_table, length, dtype), "shape": words(half, rows, known)}
+    turns = constants(graph, quarter_root_table, length, dtype)
+    if _is_short(half, dtype):
+        given = {"x": x, "turns": turns, "slots": constants(graph, _slots, rows * half), "known": words(known)}
+        made = short_real_inverse(dtype, half, _rows_of(half, rows))
+        graph.output("y", _record_short(graph, made, given, dtype, rows, half))
+        return
+    given = {"x": x, "roots": turns, "shape": words(half, rows, known)}
     x = _record_slots(graph, tangled(dtype), given, rows * half, rows * (half // 2 + 1))
     graph.output("y", _record_rows(graph, x, dtype, rows, half, is_inverse=True))
 
@@ -302,11 +315,9 @@ def _record_rows(graph: Recorder, x: Range, dtype: DType, rows: int, length: int
     """The transforms of rows."""
     if length == 1:
         return x
-    if length & (length - 1) == 0 and 2 * length * dtype.size <= SHORT_BYTES:
-        number = max(1, GROUP // lanes_of(length)) if rows > 1 else 1
-        given = {"x": x, "roots": constants(graph, root_table, length, dtype)}
-        made = short(dtype, length, number, is_inverse)
-        return graph.dispatch(made, given, config=with_grid(-(-rows // number)))["y"]
+    if _is_short(length, dtype):
+        made = short(dtype, length, _rows_of(length, rows), is_inverse)
+        return _record_short(graph, made, {"x": x}, dtype, rows, length)
     passes = passes_of(length)
     if passes is None:
         return _record_convolution(graph, x, dtype, rows, length, is_inverse=is_inverse)
@@ -319,6 +330,24 @@ def _record_rows(graph: Recorder, x: Range, dtype: DType, rows: int, length: int
         x = _record(graph, made, given, step * rows)
         stride *= math.prod(radices)
     return x
+
+
+def _record_short(
+    graph: Recorder, made: Program, given: dict[str, object], dtype: DType, rows: int, length: int
+) -> Range:
+    """The result of a program that transforms short rows."""
+    given = {**given, "roots": constants(graph, root_table, length, dtype)}
+    return graph.dispatch(made, given, config=with_grid(-(-rows // _rows_of(length, rows))))["y"]
+
+
+def _is_short(length: int, dtype: DType) -> bool:
+    """Whether a workgroup transforms whole rows."""
+    return length > 1 and length & (length - 1) == 0 and 2 * length * dtype.size <= SHORT_BYTES
+
+
+def _rows_of(length: int, rows: int) -> int:
+    """How many short rows a workgroup transforms."""
+    return max(1, GROUP // lanes_of(length)) if rows > 1 else 1
 
 
 def _record_convolution(graph: Recorder, x: Range, dtype: DType, rows: int, length: int, *, is_inverse: bool) -> Range:

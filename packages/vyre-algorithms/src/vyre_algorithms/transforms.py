@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from enum import Enum, auto
 from functools import lru_cache
 
@@ -34,34 +35,101 @@ class RowMove(Enum):
 @lru_cache(maxsize=64)
 def short(dtype: DType, length: int, rows: int, is_inverse: bool) -> Program:
     """All passes over `rows` rows of a power of two by a workgroup, from one array of its memory to another."""
-    passes = passes_of(length)
-    assert passes is not None
-    lanes = lanes_of(length)
-    with program("fft_short", (lanes, rows)) as p:
-        x, roots = p.read("x", memory_of(dtype)), p.read("roots", memory_of(dtype))
+    with program("fft_short", (lanes_of(length), rows)) as p:
+        x = p.read("x", memory_of(dtype))
         y = p.write("y", memory_of(dtype), like=x)
-        lane, here = p.local_id(0), p.let(p.local_id(1) * length)
-        row = p.let(p.workgroup_id(0) * (rows * length) + here)
-        size = rows * length * elements_of(dtype)
-        between = [p.workgroup(f"between{n}", memory_of(dtype), size) for n in range(min(2, len(passes) - 1))]
-        root = _roots(p, roots, is_inverse)
+        short_rows = _ShortRows(p, dtype, length, rows, is_inverse)
+        short_rows.transform(x, short_rows.row, y)
+    return p.build()
+
+
+@lru_cache(maxsize=64)
+def short_real(dtype: DType, half: int, rows: int) -> Program:
+    """The same with `untangled` behind it: the first half of the transforms of real rows of ``2 * half`` numbers."""
+    with program("fft_short_real", (lanes_of(half), rows)) as p:
+        x, turns = p.read("x", memory_of(dtype)), p.read("turns", memory_of(dtype))
+        p.read("slots", bool_)
+        y = p.write("y", memory_of(dtype), LengthOf("slots", times=elements_of(dtype)))
+        short_rows = _ShortRows(p, dtype, half, rows, False)
+        here, found = short_rows.here, short_rows.transform(x, short_rows.row)
+        start = p.let(short_rows.number * (half + 1))
+        p.barrier()
+        for k in short_rows.pairs():
+            a, b = _load(p, found, here + k), _load(p, found, here + select(k == 0, 0, half - k))
+            _store_untangled(p, y, start, half, k, a, b, _load(p, turns, k))
+    return p.build()
+
+
+@lru_cache(maxsize=64)
+def short_real_inverse(dtype: DType, half: int, rows: int) -> Program:
+    """The same with `tangled` before it: real rows of ``2 * half`` numbers."""
+    with program("fft_short_real_inverse", (lanes_of(half), rows)) as p:
+        x, turns = p.read("x", memory_of(dtype)), p.read("turns", memory_of(dtype))
+        p.read("slots", bool_)
+        known = p.let(p.uniform("known", u32, 1)[0])
+        y = p.write("y", memory_of(dtype), LengthOf("slots", times=elements_of(dtype)))
+        short_rows = _ShortRows(p, dtype, half, rows, True)
+        given = short_rows.memory()
+        row = p.let(short_rows.number * known)
+        for k in short_rows.pairs():
+            _store_tangled(p, x, row, known, given, short_rows.here, half, k, _load(p, turns, k))
+        p.barrier()
+        short_rows.transform(given, short_rows.here, y)
+    return p.build()
+
+
+class _ShortRows:
+    """The rows of a workgroup, of which each has `lanes_of` invocations, and the memory between passes."""
+
+    def __init__(self, p: ProgramBuilder, dtype: DType, length: int, rows: int, is_inverse: bool) -> None:
+        self._p, self._dtype, self._length, self._is_inverse = p, dtype, length, is_inverse
+        self._lanes, self._root = lanes_of(length), _roots(p, p.read("roots", memory_of(dtype)), is_inverse)
+        self._size = rows * length * elements_of(dtype)
+        self._between: list[Buffer] = []
+        self.number = p.let(p.workgroup_id(0) * rows + p.local_id(1))
+        self.here = p.let(p.local_id(1) * length)
+        self.row = p.let(p.workgroup_id(0) * (rows * length) + self.here)
+
+    def memory(self) -> Buffer:
+        """Memory of the workgroup for its rows: of two buffers, the one that the last call did not give."""
+        if len(self._between) < 2:
+            name = f"between{len(self._between)}"
+            self._between.append(self._p.workgroup(name, memory_of(self._dtype), self._size))
+        else:
+            self._between.reverse()
+        return self._between[-1]
+
+    def pairs(self) -> Iterator[Value]:
+        """The numbers of this invocation up to half the length: the first of two that are as far from the ends."""
+        p, middle = self._p, self._length // 2
+        for share in range(middle // self._lanes):
+            yield p.let(p.local_id(0) + share * self._lanes)
+        with p.if_(p.local_id(0) == 0):
+            yield p.let(middle, u32)
+
+    def transform(self, x: Buffer, row: Value, y: Buffer | None = None) -> Buffer:
+        """All passes from `x`, where the row begins at `row`, to `y`, or without it to memory of the workgroup."""
+        p, length, lanes = self._p, self._length, self._lanes
+        passes = passes_of(length)
+        assert passes is not None
         source, start, stride = x, row, 1
         for number, radices in enumerate(passes):
             is_last = number == len(passes) - 1
-            target, place = (y, row) if is_last else (between[number % 2], here)
+            target, place = (self.memory(), self.here) if y is None or not is_last else (y, self.row)
             radix = math.prod(radices)
             step = length // radix
             for share in range(step // lanes):
-                at = p.let(lane + share * lanes)
+                at = p.let(p.local_id(0) + share * lanes)
                 n = p.let(at // stride * stride)
                 first = p.let(place + (at - n) + n * radix)
                 load = _numbers(p, source, start + at, step)
-                for m, found in butterflies(p, load, root, n, step, radices, is_inverse=is_inverse):
-                    _store(target, first + m * stride, _over(found, length) if is_last and is_inverse else found)
+                for m, found in butterflies(p, load, self._root, n, step, radices, is_inverse=self._is_inverse):
+                    is_divided = is_last and self._is_inverse
+                    _store(target, first + m * stride, _over(found, length) if is_divided else found)
             if not is_last:
                 p.barrier()
             source, start, stride = target, place, stride * radix
-    return p.build()
+        return source
 
 
 def lanes_of(length: int) -> int:
@@ -162,11 +230,17 @@ def untangled(dtype: DType) -> Program:
         half, row, k = _pair(p, shape[0])
         with p.if_(row < shape[1]):
             a, b = _load(p, x, row * half + k), _load(p, x, row * half + select(k == 0, 0, half - k))
-            real, turned = _tangle(p, a, b, _load(p, roots, k))
-            start = p.let(row * (half + 1))
-            _store(y, start + k, (0.5 * (real + turned[1]), 0.5 * ((a[1] - b[1]) - turned[0])))
-            _store(y, start + (half - k), (0.5 * (real - turned[1]), 0.5 * ((b[1] - a[1]) - turned[0])))
+            _store_untangled(p, y, p.let(row * (half + 1)), half, k, a, b, _load(p, roots, k))
     return p.build()
+
+
+def _store_untangled(
+    p: ProgramBuilder, y: Buffer, start: Value, half: Value | int, k: Value, a: Number, b: Number, root: Number
+) -> None:
+    """Store the elements k and, as far from the end, ``half - k`` of a row that begins at `start`."""
+    real, turned = _tangle(p, a, b, root)
+    _store(y, start + k, (0.5 * (real + turned[1]), 0.5 * ((a[1] - b[1]) - turned[0])))
+    _store(y, start + (half - k), (0.5 * (real - turned[1]), 0.5 * ((b[1] - a[1]) - turned[0])))
 
 
 @lru_cache(maxsize=2)
@@ -179,20 +253,34 @@ def tangled(dtype: DType) -> Program:
         y = p.write("y", memory_of(dtype), LengthOf("slots", times=elements_of(dtype)))
         half, row, k = _pair(p, shape[0])
         known = p.let(shape[2])
-
-        def element(index: Value) -> Number:
-            real, imaginary = _load(p, x, row * known + least(index, known - 1))
-            is_known = p.let(index < known)
-            return p.let(select(is_known, real, 0.0)), p.let(select(is_known & (k > 0), imaginary, 0.0))
-
         with p.if_(row < shape[1]):
-            a, b = element(k), element(p.let(half - k))
-            real, turned = _tangle(p, a, b, _conjugate(_load(p, roots, k)))
-            start = p.let(row * half)
-            _store(y, start + k, (0.5 * (real - turned[1]), 0.5 * ((a[1] - b[1]) + turned[0])))
-            with p.if_(k > 0):
-                _store(y, start + (half - k), (0.5 * (real + turned[1]), 0.5 * ((b[1] - a[1]) + turned[0])))
+            _store_tangled(p, x, p.let(row * known), known, y, p.let(row * half), half, k, _load(p, roots, k))
     return p.build()
+
+
+def _store_tangled(
+    p: ProgramBuilder,
+    x: Buffer,
+    row: Value,
+    known: Value,
+    y: Buffer,
+    start: Value,
+    half: Value | int,
+    k: Value,
+    root: Number,
+) -> None:
+    """Store the numbers k and ``half - k`` of a row that begins at `start`, from one of `known` numbers at `row`."""
+
+    def element(index: Value) -> Number:
+        real, imaginary = _load(p, x, row + least(index, known - 1))
+        is_known = p.let(index < known)
+        return p.let(select(is_known, real, 0.0)), p.let(select(is_known & (k > 0), imaginary, 0.0))
+
+    a, b = element(k), element(p.let(half - k))
+    real, turned = _tangle(p, a, b, _conjugate(root))
+    _store(y, start + k, (0.5 * (real - turned[1]), 0.5 * ((a[1] - b[1]) + turned[0])))
+    with p.if_(k > 0):
+        _store(y, start + (half - k), (0.5 * (real + turned[1]), 0.5 * ((b[1] - a[1]) + turned[0])))
 
 
 def _pair(p: ProgramBuilder, half: Value) -> tuple[Value, Value, Value]:
