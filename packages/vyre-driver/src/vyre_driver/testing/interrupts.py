@@ -10,6 +10,9 @@ from typing import Any
 
 _FINALIZERS = {"__del__", "remove"}
 """Functions that the interpreter calls for objects that are freed, and whose errors it ignores."""
+_ENTER = "__enter__"
+"""What a `with` statement calls before its block protects what that acquires. Of all versions, only Python 3.14 handles
+signals behind it, about which no caller can do anything (python/cpython#148874)."""
 
 
 def interrupted_everywhere(call: Callable[[], object], most: int = 400) -> Iterator[int]:
@@ -35,9 +38,10 @@ def _run(call: Callable[[], object], interrupted: int | None) -> int:
     """Make a call with an interrupt at one place, or at none. How many places it has passed."""
     passed = 0
 
-    def seen(frame: FrameType, event: str, _argument: Any) -> None:
+    def seen(frame: FrameType, event: str, argument: Any) -> None:
         nonlocal passed
-        if event in ("call", "c_return") and _counts(frame):
+        is_place = event == "call" or (event == "c_return" and getattr(argument, "__name__", None) != _ENTER)
+        if is_place and _counts(frame):
             if passed == interrupted:
                 sys.setprofile(None)
                 raise KeyboardInterrupt
