@@ -30,6 +30,8 @@ except ImportError:
     pa = None
 
 BACKENDS = ("cpu", "opencl", "reference")
+HAS_COPIES = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
+"""Whether `numpy.from_dlpack` takes `copy`."""
 
 
 @pytest.fixture(params=BACKENDS)
@@ -496,7 +498,8 @@ def test_views_of_several_axes_go_out_with_their_strides(backend: vy.VyreBackend
     assert np.array_equal(np.array(array, np.float64), host[1:, ::-2].T)
     assert vy.zeros((0, 3), vy.u8, backend=backend).numpy(copy=False).shape == (0, 3)
     assert array.__dlpack_device__() == (1, 0)
-    assert np.from_dlpack(array, copy=True).ctypes.data != np.from_dlpack(array).ctypes.data
+    if HAS_COPIES:
+        assert np.from_dlpack(array, copy=True).ctypes.data != np.from_dlpack(array).ctypes.data
 
 
 @pytest.mark.parametrize("name", ["bool_", "bf16", "f16", "u64"])
@@ -530,8 +533,9 @@ def test_memory_that_is_not_the_host_s_is_copied() -> None:
     assert array.__dlpack_device__() == (1, 0)
     with pytest.raises(ValueError, match=r"using the memory of an array on the host. Fix:"):
         np.asarray(array, copy=False)
-    with pytest.raises(BufferError, match="Fix: "):
-        np.from_dlpack(array, copy=False)
+    if HAS_COPIES:
+        with pytest.raises(BufferError, match="Fix: "):
+            np.from_dlpack(array, copy=False)
     with pytest.raises(AttributeError, match="Fix: "):
         _ = array.__array_interface__
     with pytest.raises(UnsupportedFeature, match="Fix: "):

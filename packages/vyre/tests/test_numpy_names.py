@@ -204,7 +204,7 @@ def test_names_that_are_here_have_no_remedy() -> None:
         ("bool", r"use vyre\.bool_"),
         ("softmax", r"call vyre\.max and vyre\.sum with axis=-1 for the rows"),
         ("topk", r"use vyre(_algorithms)?\.top_k if that is what it does, or choose one of the names in dir"),
-        ("trapz", r"use vyre\.trap if that is what it does, or|choose one of the names in dir\(vyre_algorithms"),
+        ("trapp", r"use vyre\.trap if that is what it does, or|choose one of the names in dir\(vyre_algorithms"),
         ("UnsupportedFeature", "import it: from vyre_driver import UnsupportedFeature$"),
         ("complex64", r"pass its parts, z\.real and z\.imag"),
         ("datetime64", "pass its counts of units"),
