@@ -36,6 +36,10 @@ from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.errors import KernelCompileFailed
 from vyre_driver.testing.fake_port import FakePort
 
+def crash(deep):
+    # The trace of the stack is longer than what an error shows.
+    crash(deep - 1) if deep else os.kill(os.getpid(), signal.SIGSEGV)
+
 class Port(FakePort):
     def compile(self, unit, queue=0):
         folder = Path(__file__).parent
@@ -44,7 +48,7 @@ class Port(FakePort):
             log.write(f"{os.getpid()} ")
         if how == "crash":
             os.write(2, b"the last words\\n")
-            os.kill(os.getpid(), signal.SIGSEGV)
+            crash(50)
         if how == "hang":
             threading.Event().wait()
         if how == "refuse":

@@ -115,6 +115,7 @@ A = EntryIdentity(kind=PayloadKind.CODE, key="", subject="a", text="a")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_fork_opens_the_file_for_itself(tmp_path: Path) -> None:
     with closing(DiskStore(CacheSettings(CacheMode.READ_WRITE, tmp_path))) as store:
         store.put(replace(A, key="parent"), b"payload", 1)

@@ -329,7 +329,8 @@ class Guard:
                 if isinstance(given, BackendError):
                     raise given
                 return None if given is None else bytes(given)
-            last = (folder / LOG).read_text("utf-8", "replace")[-TAIL:]
+            printed, fatal, stack = (folder / LOG).read_text("utf-8", "replace").partition("Fatal Python error: ")
+        last = printed[-TAIL:] + (fatal + stack)[:TAIL]  # the stack can be long
         raise self._failed(unit, f"it crashed ({_ending(status)})\n{last}".rstrip())
 
     def _pickled(self, order: CompileOrder) -> bytes:
