@@ -159,7 +159,7 @@ def _rule(given: Any, dtype: np.dtype[Any]) -> Any:
             raise InvalidInput("boundary", needed=needed, got=repr(given), fix=fix)
         return given
     try:
-        return np.full((), given, dtype)[()]
+        return np.array(given, dtype).reshape(())[()]  # `full` of NumPy 2.0 wraps
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput("boundary", needed=needed, got=repr(given), fix=fix) from error
 
