@@ -7,7 +7,7 @@ fit ``(f(x) - 1 - x) / x**2`` with the weight ``x**2``, say, and rounding the co
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, reduce
 
 import mpmath
 from mpmath import mpf
@@ -55,7 +55,7 @@ def _solve(f: Function, points: Sequence[mpf], degree: int, weight: Function) ->
 
 def _error(f: Function, coefficients: Sequence[mpf], weight: Function) -> Function:
     descending = [mpf(c) for c in reversed(coefficients)]
-    return lambda x: weight(x) * (f(x) - mpmath.polyval(descending, x))
+    return lambda x: weight(x) * (f(x) - reduce(lambda total, c: total * x + c, descending))
 
 
 def _extremes(error: Function, points: Sequence[mpf], count: int) -> tuple[list[mpf], mpf]:
