@@ -1,6 +1,6 @@
 """Observation: traces, shadows, evidence, metrics and diagnostics.
 
-`shadow`, `shadowed` and `trace` are imported on their first use.
+`shadow`, `shadowed`, `trace` and `writing` are imported on their first use.
 """
 
 import lazy_loader

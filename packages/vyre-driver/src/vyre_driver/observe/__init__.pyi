@@ -1,1 +1,1 @@
-from . import shadow as shadow, shadowed as shadowed, trace as trace
+from . import shadow as shadow, shadowed as shadowed, trace as trace, writing as writing

@@ -21,7 +21,6 @@ from vyre_driver.backend.delegate import DelegatingBackend, innermost
 from vyre_driver.errors import BackendUnavailable, InvalidLaunch, InvalidSetting, MissingExtra
 from vyre_driver.observe.calls import Observer, observed
 from vyre_driver.observe.log import log_calls
-from vyre_driver.observe.writing import require_writable
 from vyre_driver.pipeline.compile import compile as compile_pipeline
 from vyre_driver.registry import backends as registry
 from vyre_foundation.errors import VyreError
@@ -196,7 +195,7 @@ def layered(backend: VyreBackend, environment: Mapping[str, str] = environ) -> V
     if path:
         file = observe.trace.trace_file(path)
         try:
-            require_writable(file, TRACE)
+            observe.writing.require_writable(file, TRACE)
             is_in_folder = file.parent.is_dir()
         except VyreError:
             is_in_folder = False
