@@ -16,6 +16,7 @@ PACKAGES = [
     "vyre_reference",
 ]
 SCRIPT = """
+import collections.abc  # Python gives a package its module after other threads can see that
 import importlib, sys, threading
 sys.setswitchinterval(1e-6)
 start, failed = threading.Barrier(len(sys.argv) - 1), []
