@@ -242,7 +242,7 @@ def test_the_preferred_backend_is_the_best_that_is_available() -> None:
         assert backends.acquire_preferred_dispatch_backend().id() == "b"
 
 
-@pytest.mark.parametrize("error", [RuntimeError("no such queue"), SystemExit(3)])
+@pytest.mark.parametrize("error", [RuntimeError("no such queue"), MemoryError("of the device"), SystemExit(3)])
 def test_a_factory_that_raises_is_passed_over(error: BaseException) -> None:
     def fail() -> MockBackend:
         raise error
@@ -256,21 +256,25 @@ def test_a_factory_that_raises_is_passed_over(error: BaseException) -> None:
     assert words in str(caught.value)
 
 
-@pytest.mark.parametrize("error", [RecursionError("maximum recursion depth exceeded"), MemoryError()])
-def test_what_the_caller_has_used_up_is_no_fault_of_a_backend(error: Exception, install: Install) -> None:
-    """A backend that is passed over for such an error would be replaced by another, which computes as long as it is."""
+def test_a_stack_that_the_caller_has_used_up_is_no_fault_of_a_backend() -> None:
+    """A backend that is passed over for it would be replaced by another, which computes as long as it is."""
+    error = RecursionError("maximum recursion depth exceeded")
 
     def fail() -> MockBackend:
         raise error
 
     probe, factory = hand_made("a", 1, error), replace(hand_made("a", 1), factory=fail)
     for broken in (probe, factory):
-        with registered(broken, hand_made("b", 2)), pytest.raises(type(error)):
+        with registered(broken, hand_made("b", 2)), pytest.raises(RecursionError):
             backends.acquire_preferred_dispatch_backend()
-    with registered(probe), pytest.raises(type(error)):
+    with registered(probe), pytest.raises(RecursionError):
         backends.availability("a")
-    install("bad", f"raise {type(error).__name__}")
-    with pytest.raises(type(error)):
+
+
+@pytest.mark.parametrize("error", ["RecursionError", "MemoryError"])
+def test_what_the_caller_has_used_up_is_no_fault_of_a_plugin(error: str, install: Install) -> None:
+    install("bad", f"raise {error}")
+    with pytest.raises((RecursionError, MemoryError)):
         backends.backend_problems()
 
 

@@ -19,7 +19,7 @@ from vyre_driver.registry.discovery import GROUP, BackendOrigin, BackendProblem,
 from vyre_driver.registry.known import INSTALL_HINTS, install_hint
 from vyre_foundation.errors import without_remedy
 from vyre_foundation.locks import ForkGuard
-from vyre_foundation.plugins import DISABLE, EXHAUSTED, disabled_plugins, installed_plugins
+from vyre_foundation.plugins import DISABLE, disabled_plugins, installed_plugins
 
 
 @dataclass(slots=True)
@@ -187,8 +187,8 @@ def acquire_preferred_dispatch_backend() -> VyreBackend:
             return _acquire(registration)
         except BackendError as error:
             tried.append(f"{registration.id}: {error.message} ({error.fix})")
-        except EXHAUSTED:
-            raise
+        except RecursionError:
+            raise  # the caller's stack is used up; memory may be that of a device
         except (Exception, SystemExit) as error:
             reason = f"its factory raised {type(error).__name__}: {without_remedy(error)}"
             tried.append(f"{registration.id}: {reason} ({report_to_authors(registration.id)})")
@@ -247,7 +247,7 @@ def _probe(registration: BackendRegistration) -> Availability:
         return Availability.unavailable(str(error.fields["reason"]), error.fix)
     except BackendError as error:
         return Availability.unavailable(error.message, error.fix)
-    except EXHAUSTED:
+    except RecursionError:
         raise
     except (Exception, SystemExit) as error:
         reason = f"its probe raised {type(error).__name__}: {without_remedy(error)}"
