@@ -57,27 +57,9 @@ class Exporter:
         self._protocol, self._contents = protocol, contents
 
     def __getattr__(self, name: str) -> Any:
-        if name == self._protocol or (self._protocol == "__dlpack__" and name == "__dlpack_device__"):
+        if name == self._protocol:
             return getattr(self._contents, name)
         raise AttributeError(name)
-
-
-FLOATS = np.array([1.5, -2.0], np.float32)
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        memoryview(FLOATS),
-        Exporter("__dlpack__", FLOATS),
-        Exporter("__array_interface__", FLOATS),
-        Exporter("__array__", FLOATS),
-        np.array([1.5, 0.0, -2.0], np.float32)[::2],
-    ],
-    ids=["buffer", "dlpack", "array_interface", "array", "strided"],
-)
-def test_whoever_exports_memory_is_understood(value: object) -> None:
-    assert run(f32, value).tolist() == [1.5, -2.0]
 
 
 class Tensor:
@@ -93,6 +75,24 @@ class Tensor:
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return 1, 0
+
+
+FLOATS = np.array([1.5, -2.0], np.float32)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        memoryview(FLOATS),
+        Tensor(FLOATS, is_versioned=True),
+        Exporter("__array_interface__", FLOATS),
+        Exporter("__array__", FLOATS),
+        np.array([1.5, 0.0, -2.0], np.float32)[::2],
+    ],
+    ids=["buffer", "dlpack", "array_interface", "array", "strided"],
+)
+def test_whoever_exports_memory_is_understood(value: object) -> None:
+    assert run(f32, value).tolist() == [1.5, -2.0]
 
 
 @pytest.mark.parametrize("is_versioned", [False, True])
