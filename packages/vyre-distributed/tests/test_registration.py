@@ -66,7 +66,7 @@ def test_a_worker_is_no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
         local_backend()
 
 
-@pytest.mark.skipif(tuple(map(int, dask_version.split(".")[:2])) < (2026, 8), reason="Dask starts its workers for ever")
+@pytest.mark.skipif(tuple(map(int, dask_version.split(".")[:2])) < (2026, 8), reason="Dask restarts workers for ever")
 def test_a_script_that_workers_would_run_again_is_told_so(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text("from vyre_distributed import DaskBackend\nDaskBackend().prepare()\n")

@@ -63,6 +63,7 @@ ROWS: list[tuple[str, str, str, str, list[float]]] = [
     ("u32", "total = vy.u32(0)\nfor k in range(i + 1):\n    total += x[(k - 2) % 3]\nreturn total",
      "add the divisor before, as in (k + 3 - 2) % 3",
      "total = vy.u32(0)\nfor k in range(i + 1):\n    total += x[(k + 3 - 2) % 3]\nreturn total", [2, 5, 6]),
+    ("u32", "return (i - 5) % 3", "add the divisor before, as in (i + 3 - 2) % 3", "return (i + 3 - 2) % 3", [1, 2, 0]),
     ("u32", "return -(-x[i] // 2)", "write vy.ceil_div(x[i], 2), which rounds up, for -(-x[i] // 2)",
      "return vy.ceil_div(x[i], 2)", [1, 1, 2]),
     ("u32", "return -x[i] % 3", "write (3 - x[i] % 3) % 3", "return (3 - x[i] % 3) % 3", [2, 1, 0]),

@@ -35,7 +35,7 @@ def require_writable(path: Path, option: str) -> None:
 
 
 def _exists(path: Path) -> bool:
-    """Whether there is something at a path. Raises what keeps the system from answering, as a name that is too long.
+    """Whether there is something at a path. Raises `OSError` if the system cannot tell, as for a name that is too long.
 
     `Path.exists` does not, from Python 3.14 on.
     """

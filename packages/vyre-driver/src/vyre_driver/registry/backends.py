@@ -178,6 +178,7 @@ def acquire_preferred_dispatch_backend() -> VyreBackend:
 
     Raises:
         BackendUnavailable: No backend is available. The error lists those that were tried, with reasons.
+        RecursionError: The caller has used up the stack.
     """
     tried = []
     for registration in registered_backends_by_precedence():

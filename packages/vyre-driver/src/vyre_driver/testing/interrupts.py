@@ -11,8 +11,8 @@ from typing import Any
 _FINALIZERS = {"__del__", "remove"}
 """Functions that the interpreter calls for objects that are freed, and whose errors it ignores."""
 _ENTER = "__enter__"
-"""What a `with` statement calls before its block protects what that acquires. Of all versions, only Python 3.14 handles
-signals behind it, about which no caller can do anything (python/cpython#148874)."""
+"""What a `with` statement calls before its block protects what that acquires. Python 3.14 handles signals in between.
+No caller can do anything about that (python/cpython#148874)."""
 
 
 def interrupted_everywhere(call: Callable[[], object], most: int = 400) -> Iterator[int]:

@@ -179,7 +179,8 @@ class OperatorReader(NodeReader):
             case Apply(op=applied, args=(first, Literal(bits=less))) if applied.id == "sub" and isinstance(op, ast.Mod):
                 if first in self.from_zero or isinstance(first, Id):
                     n = ast.unparse(dividend.left) if isinstance(dividend, ast.BinOp) else "i"
-                    fix = f"add the divisor before, as in ({n} + {by} - {less}) % {by}"
+                    below = less % y.expr.bits if isinstance(y.expr, Literal) and y.expr.bits else less
+                    fix = f"add the divisor before, as in ({n} + {by} - {below}) % {by}"
                     message = f"the dividend begins at -{less}, which wraps in {x.dtype}, so it has another remainder"
                     self.refuse(node, message, fix)
 
