@@ -912,6 +912,16 @@ def unknown_length(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "m"]:
     return x[0]
 
 
+@case("""
+65: the length of 'n' follows from no input
+def length_of_scalars(x: vy.f32, y: vy.f32) -> vy.Array[vy.f32, "n"]:
+                                                                ^^^
+Fix: annotate an input that is an array as one, as in x: vy.Array[vy.f32, 'n']
+""")
+def length_of_scalars(x: vy.f32, y: vy.f32) -> vy.Array[vy.f32, "n"]:
+    return x + y
+
+
 @vy.kernel
 def whole(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
     return x[vy.index()]

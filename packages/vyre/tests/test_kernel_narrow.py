@@ -447,6 +447,31 @@ def test_remainders_that_wrapping_does_not_change_are_computed() -> None:
     assert [part.tolist() for part in found] == [[7, 0, 1], [3, 2, 2], [0, 0, 1], [7, 7, 7]]
 
 
+def test_an_index_that_is_tested_before_may_be_subtracted_from() -> None:
+    @vy.kernel
+    def neighbours(
+        x: vy.Array[vy.u32, "n"],
+    ) -> tuple[vy.Array[vy.u32, "n"], vy.Array[vy.u32, "n"], vy.Array[vy.u32, "n"]]:
+        i, n, total = vy.index(), len(x), vy.u32(0)
+        for k in range(i + 1):
+            if k:
+                total += (k - 1) % 3
+        return x[n - 1 if i == 0 else (i - 1) % n], x[(i - 1) % 3 if i > 0 else 1], total
+
+    found = neighbours(np.array([5, 6, 7, 8], np.uint32))
+    assert [part.tolist() for part in found] == [[8, 5, 6, 7], [6, 5, 6, 7], [0, 0, 1, 3]]
+
+
+def test_an_index_that_is_compared_with_a_length_is_not_known_to_be_above_0() -> None:
+    @vy.kernel
+    def neighbour(x: vy.Array[vy.u32, "n"]) -> vy.Array[vy.u32, "n"]:
+        i = vy.index()
+        return x[(i - 1) % len(x)] if i < len(x) else 0
+
+    with pytest.raises(vy.KernelError, match="begins at -1"):
+        neighbour(np.array([5, 6], np.uint32))
+
+
 def test_a_number_is_shifted_by_bytes_that_are_below_8() -> None:
     @vy.kernel
     def function(

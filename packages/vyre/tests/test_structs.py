@@ -412,7 +412,7 @@ def test_kernels_that_mean_nothing() -> None:
         p[vy.index()].place = vy.vec(1.0, p[0].mass)
 
     refused(whole, r"got 1.0 for p\[…\], expected a Particle[\s\S]*Fix: pass Particle\(…\)")
-    refused(unindexed, r"got 'p.mass' of all elements[\s\S]*Fix: index it, as in p.mass\[i\]")
+    refused(unindexed, r"got 'p.mass' of all elements[\s\S]*Fix: index it, as in p.mass\[vy.index\(\)\]")
     refused(assigned, r"'p.mass' of all elements is assigned[\s\S]*Fix: index it")
     refused(missing, r"'Particle' has no field 'masse'[\s\S]*Fix: use one of place, speed, mass, energy")
     refused(read_only, r"'p' is an input, which cannot be written[\s\S]*Fix: annotate 'p' with")

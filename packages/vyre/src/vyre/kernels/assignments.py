@@ -186,7 +186,8 @@ class AssignmentReader(ExpressionReader):
             self._unpack(target, x)
         elif isinstance(target, (ast.Subscript, ast.Attribute)) and (place := self.place(target)) is not None:
             if place.indices is None:
-                self.refuse(target, f"{place.name!r} of all elements is assigned", f"index it, as in {place.name}[i]")
+                fix = f"index it, as in {self.element_of(place)}"
+                self.refuse(target, f"{place.name!r} of all elements is assigned", fix)
             self.store_place(place, x, target)
         elif isinstance(target, ast.Subscript):
             container = self.eval(target.value)

@@ -457,7 +457,7 @@ def _vyre_function(
 
     def operand(x: Any) -> Any:
         if isinstance(x, KernelArray):
-            reader.refuse(node, f"got {kind_of(x)}, expected a value", f"index it, as in {x.place}[i]")
+            reader.refuse(node, f"got {kind_of(x)}, expected a value", f"index it, as in {reader.element_of(x)}")
         return reader.value(x, dtype, node) if isinstance(x, NumberChoice) else x
 
     return callee(*map(operand, positional), **{name: operand(x) for name, x in named.items()})

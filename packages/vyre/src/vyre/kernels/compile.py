@@ -203,6 +203,9 @@ class _Reading:
             if axis not in inputs:
                 message = f"the length of {axis!r} follows from no input"
                 fix = f"use a shape variable of the inputs, a number, or a parameter that is one, {axis}: vy.u32"
+                if scalars and not inputs - scalars.keys():
+                    name, dtype = next(iter(scalars.items()))
+                    fix = f"annotate an input that is an array as one, as in {name}: vy.Array[vy.{dtype}, {axis!r}]"
                 raise self.source.error(self._text(axis), message, fix)
 
     def _text(self, axis: str) -> ast.AST:

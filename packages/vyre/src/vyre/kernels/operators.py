@@ -177,9 +177,11 @@ class OperatorReader(NodeReader):
                     fix = f"write ({by} - {n} % {by}) % {by}"
                 self.refuse(node, f"a negated value of {x.dtype} wraps before it is divided", fix)
             case Apply(op=applied, args=(first, Literal(bits=less))) if applied.id == "sub" and isinstance(op, ast.Mod):
-                if first in self.from_zero or isinstance(first, Id):
+                if first not in self.tested and (first in self.from_zero or isinstance(first, Id)):
                     n = ast.unparse(dividend.left) if isinstance(dividend, ast.BinOp) else "i"
-                    below = less % y.expr.bits if isinstance(y.expr, Literal) and y.expr.bits else less
+                    below = str(less if less == 1 else f"{less} % {by}")
+                    if isinstance(y.expr, Literal) and y.expr.bits:
+                        below = str(less % y.expr.bits)
                     fix = f"add the divisor before, as in ({n} + {by} - {below}) % {by}"
                     message = f"the dividend begins at -{less}, which wraps in {x.dtype}, so it has another remainder"
                     self.refuse(node, message, fix)
@@ -396,6 +398,7 @@ class OperatorReader(NodeReader):
                 return one.map(lambda n: compute(n, other) if one is x else compute(other, n)).truth()  # noqa: B023
         self._refuse_vacuous(type(op), x, y, node)
         left, right = self.unify((x, y), node)
+        self.tested |= {one.expr for one, other in ((left, y), (right, x)) if number(other) is not None}
         if left.dtype is not right.dtype:
             self._refuse_mixed(left, right, node)
         return compute(left, right)

@@ -45,6 +45,7 @@ from vyre_foundation.build.arguments import code_of, number, shown
 from vyre_foundation.build.values import conversion_fix
 from vyre_foundation.dtype import DType, bool_, i32, u32
 from vyre_foundation.errors import VyreError
+from vyre_foundation.ir.expr import Expr
 
 _CONVERSIONS: Mapping[int, Callable[[object], object]] = {ord("s"): str, ord("r"): repr, ord("a"): ascii}
 OF_ARRAYS = ("sum", "min", "max", "any", "all")
@@ -105,6 +106,8 @@ class NodeReader:
         """The indices of the invocation in the shape of the launch."""
         self.from_zero = {index.expr for index in self.own_index}
         """Indices and counters of loops that begin at 0."""
+        self.tested: set[Expr] = set()
+        """Values that were compared with a number, so that the kernel may know where they are 0."""
         self.frames = [frame]
         self.found = Hints({}, is_guarded=known.is_guarded)
         """What this reading found out, for the next one."""
@@ -132,6 +135,15 @@ class NodeReader:
     def refuse(self, node: ast.AST, message: str, fix: str) -> NoReturn:
         """Raise the error for a node."""
         raise self.frame.source.error(node, message, fix)
+
+    def element_of(self, x: KernelArray | ElementPart) -> str:
+        """How a message writes an element of an array: by the names that the indices of the invocation have."""
+        array, name = (x, x.place) if isinstance(x, KernelArray) else (x.array, x.name)
+        named = {value.expr: n for n, value in self.frame.names.items() if isinstance(value, Value)}
+        names = [named.get(index.expr) for index in self.own_index]
+        if len(array.axes) != len(names):
+            return f"{name}[{', '.join('ijklmn'[: len(array.axes)])}]"
+        return f"{name}[vy.index()]" if None in names else f"{name}[{', '.join(map(str, names))}]"
 
     @contextmanager
     def at(self, node: ast.AST) -> Iterator[None]:
@@ -169,6 +181,7 @@ class NodeReader:
     def truth(self, x: Any, node: ast.AST) -> bool | Value:
         """Whether a value is not 0, as a bool or a value of bool."""
         if isinstance(x, Value):
+            self.tested.add(x.expr)
             return x if x.dtype is bool_ else x != 0
         if isinstance(x, NumberChoice):
             return x.truth()
@@ -190,9 +203,9 @@ class NodeReader:
                 self.refuse(node, f"got a value of {x.dtype}, expected {dtype}", fix)
             return x
         if isinstance(x, KernelArray):
-            self.refuse(node, f"got the array {x.place!r}, expected a value", f"index it, as in {x.place}[i]")
+            self.refuse(node, f"got the array {x.place!r}, expected a value", f"index it, as in {self.element_of(x)}")
         if isinstance(x, ElementPart):
-            self.refuse(node, f"got {kind_of(x)}, expected a value", f"index it, as in {x.name}[i]")
+            self.refuse(node, f"got {kind_of(x)}, expected a value", f"index it, as in {self.element_of(x)}")
         literal = number(x)
         if literal is None and not isinstance(x, NumberChoice):
             self.refuse(node, f"got {kind_of(x)}, expected a value or a number", _part_of(x))
