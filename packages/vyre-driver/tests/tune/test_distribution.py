@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from vyre_driver.tune.distribution import (
+    MANY_KEYS,
     SERIAL,
     Distribution,
     SortBackend,
@@ -43,10 +44,11 @@ BUCKETS = [
     (RNG.integers(0, 2**32, 100_000, np.uint32) | 0xF << 28, SortBackend.BUCKETS),
     (RNG.integers(0, 2**20, 100_000, np.uint32) | 0xF << 28, SortBackend.BUCKETS),
     (RNG.standard_normal(100_000).view(np.uint64),           SortBackend.SPLITTERS),
-    (np.arange(100_000.0).view(np.uint64),                   SortBackend.NARROW_RADIX),
+    (np.arange(100_000.0).view(np.uint64),                   SortBackend.SPLITTERS),
     # Half of the keys have one leading digit: 64 KiB are few, 200 KiB are not.
     (np.where(RNG.random(32_000) < 0.5, RNG.integers(0, 2**32, 32_000, np.uint32), 77), SortBackend.BUCKETS),
-    (np.where(RNG.random(100_000) < 0.5, RNG.integers(0, 2**32, 100_000, np.uint32), 77), SortBackend.RADIX),
+    (np.where(RNG.random(100_000) < 0.5, RNG.integers(0, 2**32, 100_000, np.uint32), 77), SortBackend.SPLITTERS),
+    (np.where(RNG.random(100_000) < 0.5, RNG.integers(0, 2**24, 100_000, np.uint32), 77), SortBackend.NARROW_RADIX),
     # Few different keys.
     (RNG.choice(RNG.integers(0, 2**32, 90, np.uint32), 70_000),  SortBackend.SPLITTERS),
     (RNG.choice(RNG.integers(0, 2**32, 200, np.uint32), 70_000), SortBackend.BUCKETS),
@@ -59,6 +61,14 @@ BUCKETS = [
 @pytest.mark.parametrize(("keys", "chosen"), BUCKETS)
 def test_where_each_bucket_may_be_sorted_by_itself(keys: np.ndarray, chosen: SortBackend) -> None:
     assert select_sort_backend(Distribution.of(keys.astype(keys.dtype)), has_buckets=True) is chosen
+
+
+def test_of_many_keys_buckets_divide_those_that_differ_in_most_digits() -> None:
+    few, many = (Distribution(length, 32, (1 << 32) - 1, fullest=0.5) for length in (MANY_KEYS, MANY_KEYS + 1))
+    assert select_sort_backend(few, has_buckets=True) is SortBackend.SPLITTERS
+    assert select_sort_backend(many, has_buckets=True) is SortBackend.RADIX
+    wide = Distribution(MANY_KEYS + 1, 64, (1 << 56) - 1, fullest=0.5)
+    assert select_sort_backend(wide, has_buckets=True) is SortBackend.SPLITTERS
 
 
 def test_a_sample_knows_whether_no_other_key_can_differ_in_more() -> None:

@@ -28,8 +28,9 @@ CROWDED, CROWDED_SHARE = 1 << 19, 1 / 20
 share of all keys, since one worker sorts it."""
 FEW_BYTES = 1 << 16
 """The fullest bucket that may have a greater share."""
-SPLIT_DIGITS = 7
-"""Digits in which keys differ, at least, where passes for each take longer than buckets that a sample divides."""
+SPLIT_DIGITS, SPLIT_DIGITS_OF_MANY, MANY_KEYS = 4, 7, 1 << 23
+"""Digits in which keys differ, at least, where passes for each take longer than buckets that a sample divides: of up to
+`MANY_KEYS` keys, and of more."""
 FEW_KEYS, FEW_FROM, FEW_DIGITS = 100, 1 << 16, 3
 """Different keys in a sample, at most, where such buckets have one key each; and the number of all keys and of the
 digits in which they differ, at least, for which this takes less time."""
@@ -102,7 +103,8 @@ def select_sort_backend(distribution: Distribution, *, has_buckets: bool = False
         return SortBackend.SPLITTERS
     if has_buckets and distribution.digits > 1 and distribution.is_spread:
         return SortBackend.BUCKETS
-    if has_buckets and distribution.digits >= SPLIT_DIGITS:
+    fewest = SPLIT_DIGITS if distribution.length <= MANY_KEYS else SPLIT_DIGITS_OF_MANY
+    if has_buckets and distribution.digits >= fewest:
         return SortBackend.SPLITTERS
     if distribution.digits * DIGIT < distribution.bits:
         return SortBackend.NARROW_RADIX
