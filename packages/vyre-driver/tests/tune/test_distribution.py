@@ -40,6 +40,8 @@ BUCKETS = [
     (RNG.integers(0, 2**32, SERIAL + 1, np.uint32),          SortBackend.BUCKETS),
     (RNG.integers(0, 1 << 16, 100_000, np.uint64),           SortBackend.BUCKETS),
     (RNG.integers(0, 256, 100_000, np.uint32),               SortBackend.NARROW_RADIX),
+    (RNG.integers(0, 2**40, 100_000, np.uint64),             SortBackend.BUCKETS),
+    (RNG.integers(0, 2**48, 100_000, np.uint64),             SortBackend.SPLITTERS),
     (RNG.integers(0, 2**64, 100_000, np.uint64) >> 32 << 32, SortBackend.BUCKETS),
     (RNG.integers(0, 2**32, 100_000, np.uint32) | 0xF << 28, SortBackend.BUCKETS),
     (RNG.integers(0, 2**20, 100_000, np.uint32) | 0xF << 28, SortBackend.BUCKETS),
@@ -69,6 +71,8 @@ def test_of_many_keys_buckets_divide_those_that_differ_in_most_digits() -> None:
     assert select_sort_backend(many, has_buckets=True) is SortBackend.RADIX
     wide = Distribution(MANY_KEYS + 1, 64, (1 << 56) - 1, fullest=0.5)
     assert select_sort_backend(wide, has_buckets=True) is SortBackend.SPLITTERS
+    spread = Distribution(MANY_KEYS + 1, 64, (1 << 64) - 1, fullest=1 / 256)
+    assert select_sort_backend(spread, has_buckets=True) is SortBackend.BUCKETS
 
 
 def test_a_sample_knows_whether_no_other_key_can_differ_in_more() -> None:

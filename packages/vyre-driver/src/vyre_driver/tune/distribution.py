@@ -28,9 +28,9 @@ CROWDED, CROWDED_SHARE = 1 << 19, 1 / 20
 share of all keys, since one worker sorts it."""
 FEW_BYTES = 1 << 16
 """The fullest bucket that may have a greater share."""
-SPLIT_DIGITS, SPLIT_DIGITS_OF_MANY, MANY_KEYS = 4, 7, 1 << 23
+SPLIT_DIGITS, SPLIT_DIGITS_OF_SPREAD, SPLIT_DIGITS_OF_MANY, MANY_KEYS = 4, 6, 7, 1 << 23
 """Digits in which keys differ, at least, where passes for each take longer than buckets that a sample divides: of up to
-`MANY_KEYS` keys, and of more."""
+`MANY_KEYS` keys, of these where leading digits would do too, and of more keys."""
 FEW_KEYS, FEW_FROM, FEW_DIGITS = 100, 1 << 16, 3
 """Different keys in a sample, at most, where such buckets have one key each; and the number of all keys and of the
 digits in which they differ, at least, for which this takes less time."""
@@ -99,12 +99,12 @@ def select_sort_backend(distribution: Distribution, *, has_buckets: bool = False
     """Return the sort for a distribution; `BUCKETS` only if the caller `has_buckets`."""
     if distribution.length <= SERIAL:
         return SortBackend.SERIAL
-    if has_buckets and distribution.are_few:
+    is_short = distribution.length <= MANY_KEYS
+    if has_buckets and (distribution.are_few or (is_short and distribution.digits >= SPLIT_DIGITS_OF_SPREAD)):
         return SortBackend.SPLITTERS
     if has_buckets and distribution.digits > 1 and distribution.is_spread:
         return SortBackend.BUCKETS
-    fewest = SPLIT_DIGITS if distribution.length <= MANY_KEYS else SPLIT_DIGITS_OF_MANY
-    if has_buckets and distribution.digits >= fewest:
+    if has_buckets and distribution.digits >= (SPLIT_DIGITS if is_short else SPLIT_DIGITS_OF_MANY):
         return SortBackend.SPLITTERS
     if distribution.digits * DIGIT < distribution.bits:
         return SortBackend.NARROW_RADIX
