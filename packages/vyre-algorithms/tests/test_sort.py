@@ -206,11 +206,13 @@ def test_keys_that_differ_in_few_digits(dtype, hidden):
 
 
 def spread(dtype, size):
-    """Keys with any bits in their last three bytes, and leading digits that are as frequent as each other."""
+    """Keys whose leading digits are as frequent as each other, with any bits behind them, but in five bytes at most."""
     bits = data(f"u{np.dtype(dtype).itemsize}", size)
     if dtype[0] == "f":  # in one binade, in which the digits of floats are as frequent
         one = np.ones(1, dtype).view(bits.dtype)[0]
         bits = one | (bits >> bits.dtype.type({"f2": 6, "f4": 9, "f8": 12}[dtype]))
+    if bits.itemsize == 8:  # more bytes are divided at splitters
+        bits = bits >> bits.dtype.type(24) << bits.dtype.type(24)
     return bits.view(dtype)
 
 
