@@ -16,8 +16,11 @@ import pytest
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.cpus import usable_cpus
 from vyre_driver.engine.pending import WaitLimit
+from vyre_driver.errors import BackendError
+from vyre_driver.testing.interrupts import interrupted_everywhere
 from vyre_driver_cpu.compiler import LoadedCode, compile_text
 from vyre_driver_cpu.cpu import host
+from vyre_driver_cpu.memory import HostMemory
 from vyre_driver_cpu.order import Order
 from vyre_driver_cpu.runtime import (
     FEW_GROUPS,
@@ -122,6 +125,50 @@ def test_each_workgroup_runs_once(kernels: LoadedCode, threads: Pool, total: int
     assert memory[total] == 0
     began, ended = given.jobs.times
     assert 0 < began <= ended
+
+
+@pytest.mark.parametrize(("total", "chunk"), [(1, 1), (7, 3), (1000, 1), (1000, 64), (100_000, 999)])
+@pytest.mark.parametrize("longest", [0.0, math.inf])
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_job_that_is_run_has_ended(kernels: LoadedCode, total: int, chunk: int, longest: float, count: int) -> None:
+    """Of a brief one, the calling thread does its part; of another, all is for the threads of the pool."""
+    threads = Pool(count)
+    for _ in range(20):
+        memory = np.zeros(total + 1, np.int32)
+        given = Given(threads, kernels, "count", memory, total, chunk, longest)
+        assert threads.run(given.jobs, 60.0, takes_part=True)
+        assert threads.has_ended(given.jobs)
+        assert (memory[:total] == 1).all()
+        assert memory[total] == 0
+
+
+def test_a_job_that_is_run_waits_for_those_before_it(kernels: LoadedCode, threads: Pool) -> None:
+    gate, memory = np.zeros(1, np.int32), np.zeros(10, np.int32)
+    first, second = Given(threads, kernels, "hold", gate, 1), Given(threads, kernels, "count", memory, 10)
+    threads.submit(first.jobs)
+    assert not threads.run(second.jobs, 0.05, takes_part=True)
+    assert not memory.any()
+    gate[0] = 1
+    assert threads.wait(second.jobs, 60.0, takes_part=True)
+    assert (memory == 1).all()
+
+
+def test_an_interrupt_anywhere_of_a_job_that_is_run_leaves_nothing_to_wait_for(
+    kernels: LoadedCode, threads: Pool
+) -> None:
+    order, memory, used = Order(WaitLimit()), np.zeros(100, np.int32), HostMemory(np.zeros(8, np.uint8))
+
+    def run() -> None:
+        given = Given(threads, kernels, "count", memory, memory.size)
+        order.run(threads, given.jobs, (used,), given, lambda: None)
+
+    for _ in interrupted_everywhere(run):
+        assert order.finish(60.0)
+        order.wait_for(used)
+        assert not order.entries
+        before = memory.copy()
+        run()
+        assert (memory == before + 1).all()
 
 
 def test_jobs_run_one_after_the_other(kernels: LoadedCode, threads: Pool) -> None:
@@ -272,6 +319,26 @@ def test_the_thread_that_waits_takes_part_where_chunks_end_soon(kernels: LoadedC
     assert memory.sum() == (memory.size if longest == 1.0 else 0)
     work.give_up()
     assert pool.wait(given.jobs, 60.0, takes_part=True)
+
+
+def test_an_error_ends_the_job_that_is_run(kernels: LoadedCode) -> None:
+    """Another thread closes the device meanwhile."""
+    gate, cancelled, limit, pool = np.zeros(1, np.int32), threading.Event(), WaitLimit(), Pool(1)
+    order, used = Order(limit), HostMemory(np.zeros(8, np.uint8))
+    given = Given(pool, kernels, "hold", gate, 2)
+
+    def close() -> None:
+        limit.stopped = BackendError("closed", fix="open it")
+
+    threading.Timer(0.1, close).start()
+    with pytest.raises(BackendError, match="closed"):
+        order.run(pool, given.jobs, (used,), given, cancelled.set)
+    assert cancelled.is_set()
+    assert used.last is not None  # another use of the memory waits for it
+    assert not used.last.has_ended()
+    limit.stopped = None
+    gate[0] = 1
+    assert order.finish(60.0)
 
 
 @pytest.mark.parametrize(

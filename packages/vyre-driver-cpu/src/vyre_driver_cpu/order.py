@@ -91,15 +91,35 @@ class Order(Ledger):
         """Give jobs to the threads. `cancel` asks them to end."""
         work = Work(pool, jobs, uses, cancel)
         try:
-            self.entries.append(work)  # before it is submitted: an interrupt may come in between
-            register(self)
-            for memory in memories:
-                memory.last = work
+            self._add(work, memories)
             pool.submit(jobs)
         except BaseException:
             work.end_if_never_submitted()
             raise
         return work
+
+    def run(
+        self, pool: Pool, jobs: PoolJobs, memories: Iterable[HostMemory], uses: object, cancel: Callable[[], None]
+    ) -> None:
+        """Give one job to the threads, and wait until it has ended. An error ends it, as `cancel` asks."""
+        work = Work(pool, jobs, uses, cancel)
+        try:
+            limit = self._wait_limit.seconds(math.inf)
+            self._add(work, memories)
+            if not pool.run(jobs, min(LONGEST_WAIT, limit), takes_part=limit >= LONGEST_CHUNK):
+                self.ended(work)
+        except BaseException:
+            work.end_if_never_submitted()
+            work.give_up()
+            raise
+        self.sweep()
+
+    def _add(self, work: Work, memories: Iterable[HostMemory]) -> None:
+        """Note work before it is submitted: an interrupt may come in between."""
+        self.entries.append(work)
+        register(self)
+        for memory in memories:
+            memory.last = work
 
     def sweep(self) -> bool:
         """Drop what ended work used; whether any has not ended."""

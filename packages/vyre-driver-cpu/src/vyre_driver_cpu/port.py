@@ -27,7 +27,7 @@ from vyre_driver_cpu.memory import HostMemory, allocate, in_place, wrap
 from vyre_driver_cpu.order import Order, Work
 from vyre_driver_cpu.probe import CALLER, THREADS, profile
 from vyre_driver_cpu.recording import FILLED_AT_ONCE, Recording
-from vyre_driver_cpu.runtime import PoolJobs, native, pool, thread_count
+from vyre_driver_cpu.runtime import PoolJob, PoolJobs, native, pool, thread_count
 from vyre_driver_cpu.spelling import spellings_of
 from vyre_foundation.cached import cached_property
 
@@ -168,7 +168,8 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
             module.kernels[kernel](arguments.address)
             work.times = started, time.perf_counter_ns()
             return work
-        return self._on_threads(module, kernel, arguments, memories, longest)
+        job = self._job(module, kernel, arguments, longest)
+        return self._order.submit(pool(), PoolJobs.of(job), memories, (module, arguments), arguments.cancel)
 
     def runner(
         self,
@@ -182,13 +183,11 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
         *,
         is_brief: bool = False,
     ) -> Callable[[Sequence[Any]], None]:
-        """Where the calling thread does the work, a call allocates nothing.
+        """All launches use the same slots. Where the calling thread does the work, a call allocates nothing.
 
         A launch that is not known to end soon begins there too, also if it is for the threads, which do what is left
         of it after a while.
         """
-        if module.queue != CALLER and longest <= LONGEST_BLOCKING:
-            return super().runner(module, kernel, grid, workgroup_size, args, places, longest)
         arguments = Arguments([0 if n in places else arg for n, arg in enumerate(args)], grid)
         function: Callable[[int], None] = module.function(kernel, is_brief=is_brief and longest <= LONGEST_BLOCKING)
         order, slots = self._order, arguments.slots
@@ -206,42 +205,30 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
                 slots[place] = value.address
             call(address)
 
+        def on_threads(values: Sequence[Any], first: int = 0) -> None:
+            for place, value in zip(places, values):  # noqa: B905
+                slots[place] = value.address
+            job = self._job(module, kernel, arguments, longest, first)
+            order.run(pool(), PoolJobs.of(job), memories, (module, arguments, values), arguments.cancel)
+
         if longest <= LONGEST_BLOCKING:
-            return run
+            return run if module.queue == CALLER else on_threads
         asked = partial(self.wait_limit.seconds, 0.0)
         ends_here = module.queue == CALLER or thread_count() == 1  # to hand over to one thread saves nothing
         launch = CallerLaunch(module.addresses[kernel], arguments, asked, ends_here=ends_here)
 
         def begin(values: Sequence[Any]) -> None:
             run(values, launch.begin)
-            if launch.done == arguments.total:
-                return
-            work = self._on_threads(module, kernel, arguments, memories, longest, launch.done, values)
-            try:
-                self.wait(work)
-            except BaseException:
-                self.cancel(work)
-                raise
+            if launch.done < arguments.total:
+                on_threads(values, launch.done)
 
         return begin
 
-    def _on_threads(
-        self,
-        module: Module,
-        kernel: str,
-        arguments: Arguments,
-        memories: Sequence[HostMemory],
-        longest: float,
-        first: int = 0,
-        values: object = (),
-    ) -> Work:
-        """Give the workgroups from `first` on to the threads. `values` live until these have ended."""
+    def _job(self, module: Module, kernel: str, arguments: Arguments, longest: float, first: int = 0) -> PoolJob:
+        """The workgroups of a launch from `first` on, for the threads."""
         threads, total = pool(), arguments.total - first
         addresses = arguments.slots_address, arguments.grid_address
-        chunk = threads.chunk(total, longest)
-        job = threads.job(module.addresses[kernel], addresses, total, chunk, longest, first)
-        uses = module, arguments, values
-        return self._order.submit(threads, PoolJobs.of(job), memories, uses, arguments.cancel)
+        return threads.job(module.addresses[kernel], addresses, total, threads.chunk(total, longest), longest, first)
 
     def record(self, enqueue: Callable[[], None]) -> Recording:
         self._recording = recording = Recording()

@@ -217,7 +217,7 @@ empty:
   store ptr null, ptr %tail.at
   br label %some
 go.on:
-  call void @new_head(ptr %pool, i1 false)
+  call void @new_head(ptr %pool, i32 -1)
   br label %some
 some:
   ret i1 true
@@ -225,17 +225,26 @@ nothing:
   ret i1 false
 }
 
-; Tells threads that the list has another head: those that poll by its number, and those that sleep. Called under the lock.
-define internal void @new_head(ptr %pool, i1 %is.for.one) {
+; Tells threads that the list has another head: those that poll by its number, and as many that sleep as are wanted, all for
+; a negative number. Called under the lock.
+define internal void @new_head(ptr %pool, i32 %wanted) {
 entry:
   %heads.at = getelementptr inbounds %pool, ptr %pool, i32 0, i32 6
   %heads = load i32, ptr %heads.at
   %more = add i32 %heads, 1
   store atomic i32 %more, ptr %heads.at monotonic, align 4
   %work = getelementptr inbounds %pool, ptr %pool, i32 0, i32 1
-  br i1 %is.for.one, label %one, label %all
+  %is.for.all = icmp slt i32 %wanted, 0
+  br i1 %is.for.all, label %all, label %few
+few:
+  %woken = phi i32 [ 0, %entry ], [ %more.woken, %one ]
+  %is.enough = icmp eq i32 %woken, %wanted
+  br i1 %is.enough, label %end, label %one
 one:
   call void @wake_one(ptr %work)
+  %more.woken = add i32 %woken, 1
+  br label %few
+end:
   ret void
 all:
   call void @wake_all(ptr %work)
@@ -309,8 +318,9 @@ leave:
   ret void
 }
 
-; Appends jobs, which lie behind each other, as their shares do.
-define void @submit(ptr %pool, ptr %job, i64 %number, ptr %all.shares) {
+; Appends jobs, which lie behind each other, as their shares do. `%takes_part` is 1 if the calling thread takes part at once:
+; then one thread less is woken, where it may.
+define void @submit(ptr %pool, ptr %job, i64 %number, ptr %all.shares, i32 %takes_part) {
 entry:
   br label %prepare
 prepare:
@@ -351,8 +361,11 @@ first:
   store ptr %job, ptr %head.at
   %most.at = getelementptr inbounds %job, ptr %job, i32 0, i32 12
   %most = load i32, ptr %most.at
-  %is.one = icmp eq i32 %most, 1
-  call void @new_head(ptr %pool, i1 %is.one)
+  %brief.at = getelementptr inbounds %job, ptr %job, i32 0, i32 13
+  %brief = load i32, ptr %brief.at
+  %helps = and i32 %takes_part, %brief
+  %wanted = sub i32 %most, %helps
+  call void @new_head(ptr %pool, i32 %wanted)
   br label %end
 last:
   %following.at = getelementptr inbounds %job, ptr %tail, i32 0, i32 11
@@ -361,6 +374,13 @@ last:
 end:
   call void @unlock(ptr %pool)
   ret void
+}
+
+; Appends a job and waits for it, as @submit and @await do.
+define i32 @run(ptr %pool, ptr %job, ptr %shares, i32 %takes_part, i64 %seconds, i64 %nanoseconds, i32 %milliseconds) {
+  call void @submit(ptr %pool, ptr %job, i64 1, ptr %shares, i32 %takes_part)
+  %has.ended = call i32 @await(ptr %pool, ptr %job, i32 %takes_part, i64 %seconds, i64 %nanoseconds, i32 %milliseconds)
+  ret i32 %has.ended
 }
 
 ; Waits until a job has ended, or a time has come: whether it has ended. The time is given in two ways: as seconds and

@@ -130,7 +130,8 @@ class Pool:
         self._address = start + -start % _LINE
         self._code = native()
         pointer, word, wide = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64
-        self._submit = self._code.function("submit", pointer, pointer, wide, pointer)
+        self._submit = self._code.function("submit", pointer, pointer, wide, pointer, word)
+        self._run = self._code.function("run", pointer, pointer, pointer, word, wide, wide, word, result=word)
         self._await = self._code.function("await", pointer, pointer, word, wide, wide, word, result=word)
         self._has_ended = self._code.function("has_ended", pointer, pointer, result=word)
         self._cancel = self._code.function("cancel", pointer)
@@ -151,9 +152,17 @@ class Pool:
     def submit(self, jobs: PoolJobs) -> None:
         """Run jobs one after the other, behind all others."""
         array, shares = jobs.array, jobs.shares
-        self._submit(self._address, ctypes.addressof(array), len(array), ctypes.addressof(shares))
+        self._submit(self._address, ctypes.addressof(array), len(array), ctypes.addressof(shares), 0)
         if self._has_no_threads:
             self.wait(jobs, _WITHOUT_END, takes_part=True)
+
+    def run(self, jobs: PoolJobs, seconds: float, *, takes_part: bool) -> bool:
+        """Run one job, behind all others, and wait for it as `wait` does. Whether it has ended."""
+        if self._has_no_threads:
+            self.submit(jobs)
+            return True
+        job, shares = jobs.last_address, ctypes.addressof(jobs.shares)
+        return bool(self._run(self._address, job, shares, int(takes_part), *_times(seconds)))
 
     def has_ended(self, jobs: PoolJobs) -> bool:
         """Whether the last of some jobs has ended; then everything that they wrote is seen."""
@@ -165,9 +174,7 @@ class Pool:
         A thread that `takes_part` works on it meanwhile, or on a job before it that no thread works on, if these are
         brief, and leaves them at the end of a chunk alone.
         """
-        whole, rest = divmod(time.time_ns() + int(seconds * 1e9), 10**9)
-        milliseconds = min(int(seconds * 1000) + 1, 2**31 - 2)
-        return bool(self._await(self._address, jobs.last_address, int(takes_part), whole, rest, milliseconds))
+        return bool(self._await(self._address, jobs.last_address, int(takes_part), *_times(seconds)))
 
     def cancel(self, jobs: PoolJobs) -> None:
         """Leave out what no thread has taken yet of some jobs."""
@@ -207,6 +214,11 @@ class Pool:
             threading.stack_size(before)
 
 
+def _times(seconds: float) -> tuple[int, int, int]:
+    """The end of a wait as seconds and nanoseconds of the system's clock, and as milliseconds from now."""
+    return *divmod(time.time_ns() + int(seconds * 1e9), 10**9), min(int(seconds * 1000) + 1, 2**31 - 2)
+
+
 @cache
 def pool() -> Pool:
     """The pool of this process."""
@@ -222,7 +234,7 @@ def past_caches() -> int:
 @cache
 def native() -> LoadedCode:
     """The functions of `runtime.ll`, as all pools of the process use them."""
-    names = ("work", "submit", "await", "has_ended", "cancel", "begin", "ask", "fill", "fill_whole", "replay")
+    names = ("work", "submit", "run", "await", "has_ended", "cancel", "begin", "ask", "fill", "fill_whole", "replay")
     return LoadedCode(_runtime_code(), names)
 
 
