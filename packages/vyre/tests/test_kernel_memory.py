@@ -183,3 +183,25 @@ def test_an_array_that_cannot_be_written_is_refused() -> None:
     target.flags.writeable = False
     with pytest.raises(vy.InvalidInput, match="an array that can be written"):
         shifted(X, out=target)
+
+
+def test_an_element_is_updated_by_one_invocation() -> None:
+    """By the only one, or by one of many."""
+
+    @vy.kernel(shape=1)
+    def alone(x: vy.Array[vy.u32, "n"], total: vy.InOut[vy.u32, 1]):
+        for k in range(len(x)):
+            total[0] += x[k]
+
+    @vy.kernel(shape="n")
+    def first(x: vy.Array[vy.u32, "n"], total: vy.InOut[vy.u32, 1]):
+        if vy.index() == 0:
+            for k in range(len(x)):
+                total[0] = total[0] + x[k]
+
+    @vy.kernel(shape="n")
+    def atomic(x: vy.Array[vy.u32, "n"], total: vy.InOut[vy.u32, 1]):
+        total.atomic_add(0, x[vy.index()])
+
+    for kernel in (alone, first, atomic):
+        assert kernel(np.arange(100, dtype=np.uint32), np.array([5], np.uint32)).tolist() == [4955]

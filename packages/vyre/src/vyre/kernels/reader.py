@@ -115,7 +115,7 @@ class NodeReader:
         """How many branches and loops of the program are open."""
         self.conditions: list[Condition] = []
         """What is open that Python would evaluate only under a condition, outermost first."""
-        self.has_effects = self.has_barrier = False
+        self.has_effects = self.has_barrier = self.has_branches = False
         self.iterations = self.elements = 0
         """How many iterations of loops were unrolled, and how many elements of comprehensions were computed."""
         self.actions = 0
