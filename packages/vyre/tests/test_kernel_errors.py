@@ -922,22 +922,28 @@ def length_of_scalars(x: vy.f32, y: vy.f32) -> vy.Array[vy.f32, "n"]:
     return x + y
 
 
-@case("""
+@case(
+    """
 5: all invocations update total[0] at once, and lose updates of others
     total[0] += x[vy.index()]
     ^^^^^^^^
 Fix: write an atomic, as in total.atomic_add(0, x), or compute it outside of the kernel, as with vy.sum(x), or in one invocation, as with @vy.kernel(shape=1)
-""", shape="n")  # noqa: E501
+""",
+    shape="n",
+)  # noqa: E501
 def lost_updates(x: vy.Array[vy.u32, "n"], total: vy.InOut[vy.u32, 1]):
     total[0] += x[vy.index()]
 
 
-@case("""
+@case(
+    """
 9: all invocations update total[1] at once, and lose updates of others
         total[1] = x[vy.index()] + total[1]
         ^^^^^^^^
 Fix: compute it outside of the kernel, as with vy.sum(x), or in one invocation, as with @vy.kernel(shape=1)
-""", shape="n")
+""",
+    shape="n",
+)
 def lost_updates_of_floats(x: vy.Array[vy.f32, "n"], total: vy.InOut[vy.f32, 2]):
     for _ in range(3):
         total[1] = x[vy.index()] + total[1]
