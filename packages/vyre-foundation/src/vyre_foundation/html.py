@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vyre_foundation.errors import DeclarationError
 from vyre_foundation.ir.program import Program
 from vyre_foundation.markup import folded, fragment, table
 from vyre_foundation.text import print_program
@@ -22,8 +23,13 @@ def program_html(program: Program) -> str:
     ]
     buffers = table(("buffer", "memory", "access", "type", "elements", "binding"), rows, (5,))
     size = " × ".join(map(str, program.workgroup_size))
-    note = f"workgroup {size}, {len(program.statements)} statements, {len(program.code.nodes)} expressions"
-    return fragment(f"program {program.name}", note, _facts(program), buffers, highlighted(print_program(program)))
+    note, text = f"workgroup {size}", ""
+    try:
+        note += f", {len(program.statements)} statements, {len(program.code.nodes)} expressions"
+        text = highlighted(print_program(program))
+    except DeclarationError:  # a field is of another kind than declared, which is among the findings
+        pass
+    return fragment(f"program {program.name}", note, _facts(program), buffers, text)
 
 
 def _facts(program: Program) -> str:

@@ -3,6 +3,7 @@
 import pickle
 from typing import Any
 
+import numpy as np
 import pytest
 
 from vyre_foundation.dtype import f32, u8, u32
@@ -30,6 +31,11 @@ def test_equal_declarations_are_one_object() -> None:
     assert Buffer(**BASE | {"count": LengthOf("a")}) is Buffer(**BASE | {"count": LengthOf("a", 1, 1, 0)})
 
 
+def test_a_field_that_buffers_do_not_have_is_named() -> None:
+    with pytest.raises(DeclarationError, match=r"buffer 'b': got the field 'type', .* Fix: name one of name, dtype, "):
+        Buffer(**BASE).replace(type=f32)
+
+
 def test_declarations_are_immutable() -> None:
     with pytest.raises(AttributeError, match=r"Fix: declare a new one with `replace\(count=…\)`"):
         Buffer(**BASE).count = 5
@@ -50,6 +56,15 @@ ALLOWED = [
 ]
 REFUSED = [
     (BASE | {"name": ""},                                    "the name is empty"),
+    (BASE | {"dtype": "u32"},                                "got 'u32', expected a type"),
+    (BASE | {"dtype": np.dtype("u4")},                       "got the type uint32, expected a type"),
+    (BASE | {"access": "read"},                              "got 'read', expected a member of Access"),
+    (BASE | {"memory": "storage"},                           "got 'storage', expected a member of Memory"),
+    (OWN | {"memory": Memory.SCRATCH, "binding": 0, "count": PerLaunch("workgroup")}, "expected a member of Per"),
+    *[
+        (BASE | {"memory": Memory.CONSTANT, "binding": None, "count": 1, "data": data}, f"got {type(data).__name__}, ")
+        for data in (np.ones(1, np.uint32), bytearray(4), memoryview(bytes(4)), [1])
+    ],
     (BASE | {"binding": None},                               "storage memory needs a binding number, got None"),
     (BASE | {"memory": Memory.UNIFORM, "binding": None},     "uniform memory needs a binding number, got None"),
     (OWN | {"memory": Memory.SCRATCH},                       "scratch memory needs a binding number, got None"),

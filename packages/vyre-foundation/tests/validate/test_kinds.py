@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from vyre_foundation import encode, fingerprint, validate
+from vyre_foundation import encode, fingerprint, print_program, validate
 from vyre_foundation.dtype import u32
 from vyre_foundation.errors import DeclarationError
 from vyre_foundation.ir import (
@@ -48,6 +48,7 @@ BROKEN = {
     "buffer": (Store("x", ONE, ONE), "body[0].buffer", "got 'x', expected a buffer"),
     "indirect": (IndirectDispatch("x"), "body[0].buffer", "got 'x', expected a buffer"),
     "flag": (Store(B, ONE, ONE, 1), "body[0].checked", "got 1, expected a bool"),
+    "no value": (Let("a", None), "body[0].value", "got None, expected an expression"),
     "expected": (Atomic(AtomicOp.ADD, B, ONE, ONE, 3), "body[0].expected", "got 3, expected an expression"),
     "code": (Trap(7, "tag"), "body[0].code", "got 7, expected an expression"),
     "branch": (If(ONE, LET), "body[0].then", "got Let, expected a tuple of statements"),
@@ -76,6 +77,36 @@ def test_no_bytes_are_given_for_what_python_cannot_take_apart(kind: str, give: A
     with pytest.raises(Unencodable) as caught:
         give(program(stmt))
     assert caught.value.message == message
+
+
+NAMES = {
+    "let": (Let(5, ONE), "name"),
+    "loop": (For(None, ONE, ONE, 1, ()), "name"),
+    "label": (Region(None, ()), "label"),
+    "tag": (Trap(ONE, 5), "tag"),
+    "result": (Atomic(AtomicOp.ADD, B, ONE, ONE, None, ONE), "result"),
+}
+
+
+@pytest.mark.parametrize("kind", sorted(BROKEN.keys() - {"flag", "list"}))
+def test_no_text_is_given_for_what_python_cannot_take_apart(kind: str) -> None:
+    stmt, _, message = BROKEN[kind]
+    with pytest.raises(DeclarationError) as caught:
+        print_program(program(stmt))
+    assert caught.value.message == message
+    assert message.replace("'", "&#x27;") in Program._repr_html_(program(stmt))  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_the_name_that_is_none_is_named(kind: str) -> None:
+    stmt, field = NAMES[kind]
+    with pytest.raises(DeclarationError, match=rf"^program 't', {field}: got .*, expected a string\. Fix: pass a str$"):
+        print_program(program(stmt))
+
+
+@pytest.mark.parametrize("body", [LET, None])
+def test_a_program_with_a_broken_body_has_a_repr(body: Any) -> None:
+    assert repr(program(Region("r", body))) == "<Program 't': 1 buffers, 1 statements at the top>"
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from enum import Enum
 from itertools import count
 
 from vyre_driver.backend.config import DispatchConfig
+from vyre_driver.backend.received import validated
 from vyre_driver.backend.results import host_bytes
 from vyre_driver.backend.typed import ordered_inputs
 from vyre_driver.plan.indirect import read_indirect_grid
@@ -51,6 +52,7 @@ def instrumented_launch(
     program: Program, arrays: Mapping[str, object], config: DispatchConfig
 ) -> tuple[LaunchPlan, DispatchConfig]:
     """The plan of a launch, and the configuration in which a program with other outputs runs over the same grid."""
+    validated(program)
     given = [host_bytes(b.name, a) for b, a in zip(program.inputs, ordered_inputs(program, arrays), strict=True)]
     indirect = None if config.grid_override is not None else read_indirect_grid(program, given)
     plan = plan_launch(program, [view.nbytes for view in given], config, indirect_grid=indirect)

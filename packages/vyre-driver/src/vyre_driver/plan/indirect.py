@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
+from vyre_driver.backend.received import validated
 from vyre_driver.device.profile import Extent
 from vyre_driver.errors import InvalidInput
 from vyre_foundation.ir.program import Program
@@ -24,12 +25,14 @@ def read_indirect_grid(program: Program, inputs: Sequence[memoryview]) -> Extent
     stmt = find_indirect_dispatch(program)
     if stmt is None:
         return None
-    name = stmt.buffer.name
-    position = next((n for n, buffer in enumerate(program.inputs) if buffer.name == name), len(inputs))
+    position = next((n for n, buffer in enumerate(program.inputs) if buffer is stmt.buffer), None)
+    if position is None:
+        validated(program)  # raises, as the grid is in no input
+        return None
     words = memoryview(inputs[position]).cast("B") if position < len(inputs) else memoryview(b"")
     start, stop = 4 * stmt.offset, 4 * stmt.offset + 12
     if len(words) < stop:
         needed = f"three u32 words of the grid at elements {stmt.offset} … {stmt.offset + 2}"
-        raise InvalidInput(name, needed=needed, got=f"{len(words)} bytes")
+        raise InvalidInput(stmt.buffer.name, needed=needed, got=f"{len(words)} bytes")
     x, y, z = struct.unpack("<3I", words[start:stop])
     return x, y, z

@@ -15,9 +15,13 @@ _KINDS = {
     "Buffer": ("a buffer", "pass the buffer that the program declares"),
     "DType": ("a type", "pass a type of `vyre_foundation.dtype`, such as `u32`"),
     "Op": ("an op", "take it from the table: `OPS['add']`"),
+    "Facts": ("the facts of a program", "pass what `validate(program)` returns"),
+    "Origins": ("the lines of a program", "pass the `origins` of a program, or None"),
+    "Shapes": ("the shapes of a program", "pass the `shapes` of a program, or None"),
     "Program": ("a program", "pass what the `build()` of a builder returns"),
     "bool": ("a bool", "pass True or False"),
-    "str": ("a string", "pass the text of a program; `decode` reads bytes"),
+    "str": ("a string", "pass a str"),
+    "bytes": ("bytes", "pass its bytes in little-endian order, as in `array.astype('<u4').tobytes()`"),
     "tuple": ("a tuple of statements", "write `(statement,)`"),
 }
 """What values of a class are called, and how to get one. Classes go by their names: expressions use this module."""

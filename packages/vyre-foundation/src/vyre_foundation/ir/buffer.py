@@ -9,6 +9,7 @@ from typing import Any
 
 from vyre_foundation.dtype import DType
 from vyre_foundation.errors import DeclarationError
+from vyre_foundation.ir.argument import expected, remedy, shown
 from vyre_foundation.ir.integer import integer
 from vyre_foundation.locks import ForkGuard
 
@@ -136,6 +137,9 @@ class Buffer:
         """Check the declaration on its own; rules about several buffers are the validator's."""
         if not isinstance(name, str):
             raise DeclarationError(f"got the name {name!r}, expected a string", fix="pass a str", where="buffer")
+        _require_kinds(f"buffer {name!r}", (dtype, DType), (access, Access), (memory, Memory))
+        if data is not None:
+            _require_kinds(f"buffer {name!r}", (data, bytes))
         if count.__class__ is not int and count is not RUNTIME:
             count = _exact_count(f"buffer {name!r}", count)
         if binding is not None:
@@ -160,7 +164,12 @@ class Buffer:
         return Buffer, tuple(getattr(self, field) for field in _FIELDS)
 
     def replace(self, **changes: Any) -> Buffer:
-        """The declaration with some fields changed."""
+        """The declaration with some fields changed; `DeclarationError` for a name that is no field."""
+        for unknown in changes.keys() - set(_FIELDS):
+            fix = f"name one of {', '.join(_FIELDS)}"
+            raise DeclarationError(
+                f"got the field {unknown!r}, which buffers do not have", fix=fix, where=f"buffer {self.name!r}"
+            )
         return Buffer(**{field: changes.get(field, getattr(self, field)) for field in _FIELDS})
 
     @property
@@ -179,6 +188,14 @@ _declared: weakref.WeakValueDictionary[tuple[Any, ...], Buffer] = weakref.WeakVa
 _guard = ForkGuard()
 
 
+def _require_kinds(where: str, *fields: tuple[object, type]) -> None:
+    """Refuse values of another kind than their fields."""
+    for given, kind in fields:
+        if not isinstance(given, kind):
+            message = f"got {shown(given)}, expected {expected(kind)}"
+            raise DeclarationError(message, fix=remedy(kind, given), where=where)
+
+
 def _exact_count(where: str, count: Any) -> Count:
     match count:
         case LengthOf(source, times, over, plus):
@@ -189,6 +206,7 @@ def _exact_count(where: str, count: Any) -> Count:
             numbers = {"times": times, "over": over, "plus": plus}
             return LengthOf(source, *[integer(where, field, value) for field, value in numbers.items()])
         case PerLaunch(per, each):
+            _require_kinds(where, (per, Per))
             return PerLaunch(per, integer(where, "count", each))
         case _:
             return integer(where, "count", count)

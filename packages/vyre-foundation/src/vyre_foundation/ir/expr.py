@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 
 from vyre_foundation.dtype import DType, bool_, u32, widest
 from vyre_foundation.errors import LiteralOutOfRange, TypeMismatch
-from vyre_foundation.ir.argument import require
+from vyre_foundation.ir.argument import require, shown
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.integer import integer
 from vyre_foundation.locks import ForkGuard
@@ -57,6 +57,14 @@ def _enter(key: tuple[Any, ...], node: Any, dtype: DType, args: tuple[Expr, ...]
         return _table.setdefault(key, node)
 
 
+def _known(key: tuple[Any, ...]) -> Any:
+    """The live expression of `key`, or None, as where a part has no hash: constructors then refuse it by name."""
+    try:
+        return _table.get(key)
+    except TypeError:
+        return None
+
+
 def interned(op: Op, args: tuple[Expr, ...]) -> Apply | None:
     """The application of `op` to `args` if it is alive."""
     return _table.get((Apply, op, *args))
@@ -80,12 +88,12 @@ class Literal(Expr):
         if bits.__class__ is not int:
             bits = integer(f"literal of {dtype}", "bits", bits)
         key = (cls, dtype, bits)
-        known = _table.get(key)
-        if known is not None:
-            return known  # type: ignore[no-any-return]
         try:
+            known = _table.get(key)
+            if known is not None:
+                return known  # type: ignore[no-any-return]
             is_wider = bits >> dtype.bits  # also if it is negative
-        except AttributeError:
+        except (AttributeError, TypeError):
             require(cls, DType, dtype)
             raise
         if is_wider:
@@ -111,9 +119,10 @@ class Local(Expr):
     def __new__(cls, name: str, dtype: DType) -> Local:
         """Give the reference to a local. Whether it is declared, with this type, is checked by the validator."""
         key = (cls, name, dtype)
-        known = _table.get(key)
+        known = _known(key)
         if known is not None:
             return known  # type: ignore[no-any-return]
+        require(cls, str, name)
         require(cls, DType, dtype)
         self = object.__new__(cls)
         _set(self, "name", name)
@@ -132,13 +141,13 @@ class Load(Expr):
     def __new__(cls, buffer: Buffer, index: Expr, *, checked: bool = True) -> Load:
         """Give the load of an element. An unchecked one has no bounds check and is legal after legalization only."""
         key = (cls, buffer, index, checked)
-        known = _table.get(key)
-        if known is not None:
-            return known  # type: ignore[no-any-return]
         try:
+            known = _table.get(key)
+            if known is not None:
+                return known  # type: ignore[no-any-return]
             dtype = buffer.dtype
             require_index(buffer, index)
-        except AttributeError:
+        except (AttributeError, TypeError):
             require(cls, Buffer, buffer)
             require(cls, Expr, index)
             raise
@@ -168,7 +177,7 @@ class Length(Expr):
     def __new__(cls, buffer: Buffer) -> Length:
         """Give the length of `buffer` in the launch, a u32."""
         key = (cls, buffer)
-        known = _table.get(key)
+        known = _known(key)
         if known is not None:
             return known  # type: ignore[no-any-return]
         require(cls, Buffer, buffer)
@@ -232,12 +241,12 @@ class Apply(Expr):
     def __new__(cls, op: Op, *args: Expr) -> Apply:
         """Give the application of `op`; `TypeMismatch` unless the operands have one type that it accepts."""
         key = (cls, op, *args)
-        known = _table.get(key)
-        if known is not None:
-            return known  # type: ignore[no-any-return]
         try:
+            known = _table.get(key)
+            if known is not None:
+                return known  # type: ignore[no-any-return]
             dtype = result_type(op, args)
-        except AttributeError:
+        except (AttributeError, TypeError):
             require(cls, Op, op)
             require(cls, Expr, *args)
             raise
@@ -259,7 +268,7 @@ class Select(Expr):
     def __new__(cls, condition: Expr, if_true: Expr, if_false: Expr) -> Select:
         """Give the selection; `TypeMismatch` unless the condition is a bool and both arms have one type."""
         key = (cls, condition, if_true, if_false)
-        known = _table.get(key)
+        known = _known(key)
         if known is not None:
             return known  # type: ignore[no-any-return]
         for arg in key[1:]:
@@ -302,7 +311,7 @@ class Cast(Expr):
     def __new__(cls, dtype: DType, value: Expr, *, checked: bool = True) -> Cast:
         """Give the conversion to `dtype`. An unchecked one does not saturate and is legal after legalization only."""
         key = (cls, dtype, value, checked)
-        known = _table.get(key)
+        known = _known(key)
         if known is not None:
             return known  # type: ignore[no-any-return]
         require(cls, DType, dtype)
@@ -334,7 +343,7 @@ class Bitcast(Expr):
             TypeMismatch: The widths differ, or one of the types is bool.
         """
         key = (cls, dtype, value)
-        known = _table.get(key)
+        known = _known(key)
         if known is not None:
             return known  # type: ignore[no-any-return]
         require(cls, DType, dtype)
@@ -367,9 +376,10 @@ class Call(Expr):
     def __new__(cls, callee: str, dtype: DType, *args: Expr) -> Call:
         """Give the call. Whether a dialect defines `callee`, with this signature, is checked by the validator."""
         key = (cls, callee, dtype, *args)
-        known = _table.get(key)
+        known = _known(key)
         if known is not None:
             return known  # type: ignore[no-any-return]
+        require(cls, str, callee)
         require(cls, DType, dtype)
         require(cls, Expr, *args)
         self = object.__new__(cls)
@@ -388,21 +398,29 @@ ExprNode = Literal | Local | Load | Length | Id | Apply | Select | Cast | Bitcas
 def literal(dtype: DType, value: Scalar) -> Literal:
     """The literal of `value` in `dtype`; a float is rounded, an integer out of range is refused."""
     try:
-        is_float = dtype.is_float
-    except AttributeError:
-        require(literal, DType, dtype)
+        return Literal(dtype, _bits_of(dtype, value))
+    except LiteralOutOfRange:
         raise
-    if is_float:
+    except (AttributeError, TypeError, ValueError):
+        require(literal, DType, dtype)
+        given: object = value
+        message = f"literal got {shown(given)}, expected a number"
+        raise TypeMismatch(message, fix="pass a bool, an integer or a float") from None
+
+
+def _bits_of(dtype: DType, value: Scalar) -> int:
+    """The bits of `value` in `dtype`."""
+    if dtype.is_float:
         if isinstance(value, float) or abs(value) <= 2**53:
-            return Literal(dtype, to_bits(dtype, round_float(dtype, float(value))))
-        return Literal(dtype, to_bits(dtype, round_rational(dtype, Fraction(value))))
+            return to_bits(dtype, round_float(dtype, float(value)))
+        return to_bits(dtype, round_rational(dtype, Fraction(value)))
     if not dtype.lowest <= value <= dtype.highest:
         fix = f"use {dtype.lowest} … {dtype.highest}, or another type"
         raise LiteralOutOfRange(f"{value!r} is not a value of {dtype}", fix=fix)
     if value != int(value):
         fix = "use a whole number, or a type of floats"
         raise LiteralOutOfRange(f"{value!r} is not a value of {dtype}, which has no fractions", fix=fix)
-    return Literal(dtype, int(value) & (1 << dtype.bits) - 1)
+    return int(value) & (1 << dtype.bits) - 1
 
 
 def result_type(op: Op, args: tuple[Expr, ...]) -> DType:

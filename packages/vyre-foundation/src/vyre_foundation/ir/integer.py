@@ -6,6 +6,7 @@ from operator import index
 from typing import Any
 
 from vyre_foundation.errors import DeclarationError
+from vyre_foundation.ir.argument import shown
 
 
 def integer(where: str, field: str, value: Any) -> int:
@@ -13,5 +14,5 @@ def integer(where: str, field: str, value: Any) -> int:
     try:
         return int(index(value))
     except TypeError:
-        message = f"got the {field} {value!r}, expected an integer"
+        message = f"got the {field} {shown(value)}, expected an integer"
         raise DeclarationError(message, fix="pass an int", where=where) from None

@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from vyre_foundation.cached import cached_property
 from vyre_foundation.errors import DeclarationError
+from vyre_foundation.ir.argument import require
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.ir.code import Code, code
 from vyre_foundation.ir.integer import integer
+from vyre_foundation.ir.kinds import naming_wrong_kinds
 from vyre_foundation.ir.memo import Memo
+from vyre_foundation.ir.origin import Origins
+from vyre_foundation.ir.shapes import Shapes
 from vyre_foundation.ir.stmt import Body, Stmt
 from vyre_foundation.ir.walk import expressions, statements
 
 if TYPE_CHECKING:
-    from vyre_foundation.ir.origin import Origins
-    from vyre_foundation.ir.shapes import Shapes
     from vyre_foundation.validate import Facts
 
 
@@ -87,7 +89,8 @@ class Program(Memo):
     @cached_property
     def statements(self) -> tuple[Stmt, ...]:
         """Every statement, outer before inner, in program order. Computed once."""
-        return tuple(statements(self.body))
+        with naming_wrong_kinds(self.name, self.body):
+            return tuple(statements(self.body))
 
     def of(self, kind: type[S]) -> Sequence[S]:
         """The statements of one kind, in program order."""
@@ -103,7 +106,8 @@ class Program(Memo):
     @cached_property
     def code(self) -> Code:
         """All expressions that the statements evaluate, in program order. Computed once."""
-        return code(e for stmt in self.statements for e in expressions(stmt))
+        with naming_wrong_kinds(self.name, self.body):
+            return code(e for stmt in self.statements for e in expressions(stmt))
 
     def with_code(self, code: Code) -> Program:
         """This program, which need not find its code: who has made it knows it."""
@@ -115,8 +119,10 @@ class Program(Memo):
         """The Python lines that recorded the program, if it was built and not read; not part of its meaning."""
         return vars(self).get("_origins")
 
-    def with_origins(self, origins: Origins) -> Program:
+    def with_origins(self, origins: Origins | None) -> Program:
         """This program, whose messages name these lines."""
+        if origins is not None:
+            require(self.with_origins, Origins, origins)
         vars(self)["_origins"] = origins
         return self
 
@@ -125,8 +131,10 @@ class Program(Memo):
         """The shapes of the buffers, if the program was built with shapes and not read; not part of its meaning."""
         return vars(self).get("_shapes")
 
-    def with_shapes(self, shapes: Shapes) -> Program:
+    def with_shapes(self, shapes: Shapes | None) -> Program:
         """This program, whose launches take and give arrays of these shapes."""
+        if shapes is not None:
+            require(self.with_shapes, Shapes, shapes)
         vars(self)["_shapes"] = shapes
         return self
 
@@ -137,7 +145,11 @@ class Program(Memo):
         return x * y * z
 
     def __repr__(self) -> str:
-        return f"<Program {self.name!r}: {len(self.buffers)} buffers, {len(self.statements)} statements>"
+        try:
+            statements = f"{len(self.statements)} statements"
+        except DeclarationError:  # something in the body is no statement
+            statements = f"{len(self.body)} statements at the top"
+        return f"<Program {self.name!r}: {len(self.buffers)} buffers, {statements}>"
 
     # Methods that `vyre_foundation.methods` adds, because what computes them lies above this package.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from vyre_foundation.ir.argument import require
 from vyre_foundation.ir.program import Program
 from vyre_foundation.optimize.analysis import facts_after, finish
 from vyre_foundation.optimize.barriers import BARRIERS
@@ -44,6 +45,7 @@ MAX_ITERATIONS = 16
 
 def optimize(facts: Facts, watch: Watch[Facts] = ignore, passes: Sequence[Pass[Facts]] = PASSES) -> Facts:
     """The facts of the program after `passes`; the same object where nothing changed."""
+    require(optimize, Facts, facts)
     result = facts
     for stage, result in steps(facts, passes):
         watch(stage, result.program)

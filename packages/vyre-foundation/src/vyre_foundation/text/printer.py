@@ -10,6 +10,7 @@ from vyre_foundation.dtype import DType, u32
 from vyre_foundation.ir.argument import require
 from vyre_foundation.ir.buffer import RUNTIME, Buffer, Count, LengthOf, PerLaunch
 from vyre_foundation.ir.expr import Expr, Length, Load
+from vyre_foundation.ir.kinds import naming_wrong_kinds
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import (
     Assign,
@@ -47,9 +48,10 @@ _WORD_OF = {place: word for word, place in BUFFER_WORDS.items()}
 
 
 def print_program(program: Program) -> str:
-    """The text form of `program`, one statement a line."""
+    """The text form of `program`, one statement a line; `DeclarationError` for fields of another kind than declared."""
     require(print_program, Program, program)
-    return "\n".join(_Printer(program).lines()) + "\n"
+    with naming_wrong_kinds(program.name, program.body):
+        return "\n".join(_Printer(program).lines()) + "\n"
 
 
 class _Printer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from vyre_foundation.ir.buffer import Buffer, Memory
 from vyre_foundation.ir.expr import Length, Load
+from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import ATOMIC_DTYPES, Atomic, AtomicOp, IndirectDispatch, Store
 from vyre_foundation.validate.outline import Place
 from vyre_foundation.validate.report import ValidationReport
@@ -24,7 +25,7 @@ class Accesses:
     def check_load(self, number: int, node: Load) -> None:
         """Report a load from a foreign (V009) or write-only buffer (V030)."""
         if node.buffer not in self._buffers:
-            self._report.on_node(number, *_foreign(node.buffer))
+            self._report.on_node(number, *_foreign(self._report.program, node.buffer))
         if not node.buffer.access.reads:
             message = f"got a load from {node.buffer.name!r}, which is write-only"
             self._report.on_node(number, "V030", message, "declare it as read_write")
@@ -32,7 +33,7 @@ class Accesses:
     def check_length(self, number: int, node: Length) -> None:
         """Report the length of a buffer that the program does not declare (V009)."""
         if node.buffer not in self._buffers:
-            self._report.on_node(number, *_foreign(node.buffer))
+            self._report.on_node(number, *_foreign(self._report.program, node.buffer))
 
     def check_store(self, place: Place, stmt: Store) -> None:
         """Report a store to a foreign (V009) or read-only buffer (V031), or of wrong types (V033, V034)."""
@@ -78,7 +79,7 @@ class Accesses:
 
     def _check_belongs(self, place: Place, buffer: Buffer) -> None:
         if buffer not in self._buffers:
-            self._report.at(place, *_foreign(buffer), field="buffer")
+            self._report.at(place, *_foreign(self._report.program, buffer), field="buffer")
 
     def _check_expected(self, place: Place, stmt: Atomic) -> None:
         if (stmt.op is AtomicOp.COMPARE_EXCHANGE) == (stmt.expected is not None):
@@ -95,6 +96,11 @@ class Accesses:
             self._report.at(place, "V034", message, "cast the index to u32", field="index")
 
 
-def _foreign(buffer: Buffer) -> tuple[str, str, str]:
-    message = f"got {buffer!r}, expected a buffer that the program declares"
-    return "V009", message, "declare it, or use the buffer that is declared"
+def _foreign(program: Program, buffer: Buffer) -> tuple[str, str, str]:
+    declared = next((b for b in program.buffers if b.name == buffer.name), None)
+    if declared is None:
+        return "V009", f"got {buffer!r}, expected a buffer that the program declares", "add it to the program's buffers"
+    fields = ("dtype", "access", "memory", "count", "binding", "data", "output_range")
+    other = ", ".join(field for field in fields if getattr(declared, field) != getattr(buffer, field))
+    message = f"got {buffer!r}, expected {declared!r}, which the program declares; they differ in {other}"
+    return "V009", message, f"use the buffer {buffer.name!r} of the program's buffers"

@@ -8,8 +8,10 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from vyre_foundation.dtype import DType
-from vyre_foundation.errors import VyreError
+from vyre_foundation.errors import TypeMismatch, VyreError
+from vyre_foundation.ir.argument import shown
 from vyre_foundation.ir.expr import Expr
+from vyre_foundation.ir.shapes import GRID_AXES
 from vyre_foundation.ir.stmt import For
 
 if TYPE_CHECKING:
@@ -159,7 +161,15 @@ class Facts:
         return self.prove_determinism(None)
 
     def determinism_in(self, grid: Grid) -> Determinism:
-        """Whether the results can depend on the order of execution in this grid, or in a smaller one."""
+        """Whether the results can depend on the order of execution in this grid, or in a smaller one.
+
+        Args:
+            grid: The numbers of workgroups on x, y and z.
+        """
+        given: object = grid
+        if not isinstance(given, (list, tuple)) or len(given) != GRID_AXES:
+            message = f"determinism_in got {shown(given)}, expected the numbers of workgroups on three axes"
+            raise TypeMismatch(message, fix="pass (x, y, z)")
         return self.determinism if self.determinism.is_deterministic else self.prove_determinism(grid)
 
     def has_iteration(self, loop: For) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from vyre_foundation.ir.argument import shown
 from vyre_foundation.ir.stmt import Region, Trap
 from vyre_foundation.validate.outline import Place
 from vyre_foundation.validate.report import ValidationReport
@@ -73,4 +74,4 @@ def _not_a_text(text: object) -> tuple[str, str] | None:
 
 
 def _wrong_type(text: object) -> tuple[str, str]:
-    return f"got {text!r}, expected a string", "pass a str"
+    return f"got {shown(text)}, expected a string", "pass a str"

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 
 from vyre_foundation.ir.argument import require
 from vyre_foundation.ir.buffer import Buffer, LengthOf, PerLaunch
 from vyre_foundation.ir.code import Code
 from vyre_foundation.ir.expr import Expr
-from vyre_foundation.ir.kinds import all_wrong_kinds
+from vyre_foundation.ir.kinds import naming_wrong_kinds
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.stmt import Let
 from vyre_foundation.wire import format as f
@@ -24,7 +23,7 @@ from vyre_foundation.wire.varint import write_column
 def encode(program: Program) -> bytes:
     """The wire form of `program`, also of one that the validator refuses; `Unencodable` if a field has no bytes."""
     require(encode, Program, program)
-    with refusing_wrong_kinds(program):
+    with naming_wrong_kinds(program.name, program.body, Unencodable):
         return assemble(program, program.memoised(StatementColumns.of), program.code, str)
 
 
@@ -56,18 +55,6 @@ def assemble(program: Program, statements: StatementColumns, code: Code, rename:
             fix="validate the program: no valid one has such a field",
         ) from error
     return f.MAGIC + struct.pack("<H", f.VERSION) + digest(payload) + payload
-
-
-@contextmanager
-def refusing_wrong_kinds(program: Program) -> Iterator[None]:
-    """Name the field, where Python fails because a field of a statement is of another kind than its class declares."""
-    try:
-        yield
-    except (AttributeError, KeyError, TypeError) as error:
-        for field, message, fix in all_wrong_kinds(program.body):
-            where = f"program {program.name!r}, {field or 'body'}"
-            raise Unencodable(message, fix=fix, where=where) from error
-        raise
 
 
 class Strings(dict[str, int]):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from vyre_foundation.ir.argument import require
+from vyre_foundation.ir.kinds import naming_wrong_kinds
 from vyre_foundation.ir.program import Program
 from vyre_foundation.wire.canonical import encode_canonical
 from vyre_foundation.wire.digest import digest
-from vyre_foundation.wire.encode import refusing_wrong_kinds
+from vyre_foundation.wire.errors import Unencodable
 
 
 def fingerprint(program: Program) -> str:
@@ -16,5 +17,5 @@ def fingerprint(program: Program) -> str:
     regions, the order of commutative operands and the order of declarations; different for all others.
     """
     require(fingerprint, Program, program)
-    with refusing_wrong_kinds(program):
+    with naming_wrong_kinds(program.name, program.body, Unencodable):
         return digest(encode_canonical(program)).hex()
