@@ -123,6 +123,38 @@ def test_errors(text: str, column: int | None, message: str | None) -> None:
         ("if true { } elif true { }", "write `else if`"),
         ("let x = curl(1.0);", "write `call<f32> t.curl(…)`, or another type between the angles"),
         ("let value = 1; let x = valeu;", "write `value`, if that is meant"),
+        ("let x = 0b101;", "write decimal digits, or 0x and hexadecimal ones, and a type as in 1:u8"),
+        ("let x = 1_000;", "write decimal digits, or 0x and hexadecimal ones, and a type as in 1:u8"),
+        ("let x = 1.5f;", "write decimal digits, or 0x and hexadecimal ones, and a type as in 1:u8"),
+        ("let x = 5.;", "write 5.0"),
+        ("let x = .5;", "write a digit before the point, as in 0.5"),
+        ("a[0] = 'a';", "write text between double quotes, and characters as numbers"),
+        (
+            "let x: u32 = 1;",
+            "leave the type away, which is that of the value: a number states it behind itself, as in 1:u32",
+        ),
+        ("a[0] = (u32)a[1];", "write `u32(…)` around the value"),
+        ("a[0] = a[1] as u32;", "write the type before the value, as in u32(x)"),
+        ("a[0] = bitcast(a[1]);", "write the type between angles, as in `bitcast<f32>(…)`"),
+        ("let x = call t.curl(1.0);", "write the type of the result between angles, as in `call<f32> math.exp(…)`"),
+        ("a[0] = a[1] ** 2;", "write a value here; a power is `call<f32> math.pow(x, y)`"),
+        ("a[0] = /* c */ 1;", "write a value here; comments extend from `//` or `#` to the end of the line"),
+        (
+            "a[0] = atomic add(a[1], 1);",
+            "bind its result before, as in `let old = atomic add(b[i], x);`, and write `old` here",
+        ),
+        (
+            "a[0] = 1 + subgroup any(true);",
+            "bind its result before, as in `let old = subgroup reduce_add(x);`, and write `old` here",
+        ),
+        ("atomic_add(a[0], 1);", "write `atomic add`"),
+        ("subgroup_any(true);", "write `subgroup any`"),
+        ("atomic compare_exchange(a[0], 1, 2);", "write `expected =` before the value that is replaced"),
+        ("for i in range(4) { }", "write `start..stop`"),
+        ("for (i = 0; i < 4; i++) { }", "write `for i in start..stop { … }`, without parentheses"),
+        ('trap("x", 1);', "write a number: only labels and tags are texts"),
+        ("a[0] = 1;;", "delete it: statements are not empty"),
+        ("{ a[0] = 1; }", 'write `region "label"` before it'),
         (
             "let x = frob;",
             "declare it before this line: in a program by `let` or `var`, in an op of a dialect under `params`",
@@ -137,6 +169,10 @@ def test_what_other_languages_write_is_corrected(text: str, fix: str) -> None:
     finally:
         dialects.unregister(["t.curl"])
     assert caught.value.fix == fix
+
+
+def test_a_word_of_the_grammar_may_follow_a_number_at_once() -> None:
+    assert parse(f"{HEAD}  for k in 0..8step 2 {{ }}\n}}") == parse(f"{HEAD}  for k in 0..8 step 2 {{ }}\n}}")
 
 
 def test_an_error_as_it_is_shown() -> None:

@@ -47,10 +47,10 @@ class Cursor:
             self.take()
         return found
 
-    def expect(self, text: str) -> Token:
-        """Go past the word or sign `text`."""
+    def expect(self, text: str, fix: str = "") -> Token:
+        """Go past the word or sign `text`; `fix` is the remedy where another than to write it is likely."""
         if not self.is_at(text):
-            self.refuse(f"got {self.token}, expected `{text}`", f"write `{text}` here")
+            self.refuse(f"got {self.token}, expected `{text}`", fix or f"write `{text}` here")
         return self.take()
 
     def kind(self, kind: TokenKind) -> Token:
@@ -85,10 +85,17 @@ class Cursor:
         return number
 
     def refuse_suffix(self, number: Token) -> None:
-        """Refuse a type directly behind a number, as other languages write literals."""
+        """Refuse a type, another word or a point directly behind a number, as other languages write literals."""
         suffix = self.token
-        if suffix.text in DTYPES_BY_NAME and suffix.at == number.at + len(number.text):
+        if suffix.at != number.at + len(number.text):
+            return
+        if suffix.text in DTYPES_BY_NAME:
             self.refuse(f"got the type {suffix} behind a number", f"write {number.text}:{suffix.text}", number)
+        if suffix.text == "." and suffix.kind is TokenKind.SIGN:
+            self.refuse(f"got {suffix} behind a number", f"write {number.text}.0")
+        if suffix.kind is TokenKind.WORD and suffix.text not in ("per", "step"):
+            fix = "write decimal digits, or 0x and hexadecimal ones, and a type as in 1:u8"
+            self.refuse(f"got {suffix} behind a number", fix)
 
     def dtype(self) -> DType:
         """Go past the name of a type."""

@@ -35,6 +35,18 @@ class Opened:
     finish: Finish
 
 
+_ELSEWHERE = {
+    "&": "write one `&`, which combines conditions too",
+    "|": "write one `|`, which combines conditions too",
+    "*": "write a value here; a power is `call<f32> math.pow(x, y)`",
+    "/": "write a value here; comments extend from `//` or `#` to the end of the line",
+    ".": "write a digit before the point, as in 0.5",
+}
+"""What to write instead of signs of other languages, where an operand should begin."""
+_EFFECTS = {"atomic": "add(b[i], x)", "subgroup": "reduce_add(x)"}
+"""The statements that give a result, each with an example."""
+
+
 @dataclass(slots=True)
 class OperandParser:
     """Reads operands at `cursor`. `buffers`, `locals` and `definitions` say what the names stand for so far."""
@@ -59,8 +71,9 @@ class OperandParser:
             return self._word(token, token.text)
         if token.kind is TokenKind.NAME:
             return self._named(token)
-        is_doubled = token.text in ("&", "|") and token.kind is TokenKind.SIGN
-        fix = f"write one `{token.text}`, which combines conditions too" if is_doubled else "write a value here"
+        fix = _ELSEWHERE.get(token.text, "write a value here") if token.kind is TokenKind.SIGN else "write a value here"
+        if token.kind is TokenKind.STRING:
+            fix = "write a number: only labels and tags are texts"
         cursor.refuse(f"got {token}, expected an expression", fix)
 
     def _word(self, token: Token, word: str) -> Operand | Opened:
@@ -69,6 +82,9 @@ class OperandParser:
         if word in ("true", "false"):
             self.cursor.take()
             return Literal(bool_, word == "true")
+        if word in _EFFECTS:
+            fix = f"bind its result before, as in `let old = {word} {_EFFECTS[word]};`, and write `old` here"
+            self.cursor.refuse(f"got the statement {token}, expected an expression", fix)
         if word in DTYPES_BY_NAME:
             return self._cast(token)
         if word == "bitcast":
@@ -92,27 +108,27 @@ class OperandParser:
 
     def _cast(self, token: Token) -> Opened:
         dtype = self.cursor.dtype()
-        self.cursor.expect("(")
+        self.cursor.expect("(", f"write `{dtype}(…)` around the value")
         checked = not self.cursor.skip("unchecked")
         return Opened(token, ")", lambda args: Cast(dtype, self.typed(self.only(token, args)), checked=checked))
 
     def _bitcast(self, token: Token) -> Opened:
         self.cursor.take()
-        dtype = self._angles()
+        dtype = self._angles("write the type between angles, as in `bitcast<f32>(…)`")
         self.cursor.expect("(")
         return Opened(token, ")", lambda args: Bitcast(dtype, self.typed(self.only(token, args))))
 
     def _call(self, token: Token) -> Opened:
         self.cursor.take()
-        dtype = self._angles()
+        dtype = self._angles("write the type of the result between angles, as in `call<f32> math.exp(…)`")
         callee = self.cursor.kind(TokenKind.NAME if self.cursor.token.kind is TokenKind.NAME else TokenKind.WORD).text
         while self.cursor.skip("."):
             callee += "." + self.cursor.kind(TokenKind.WORD).text
         self.cursor.expect("(")
         return Opened(token, ")", lambda args: Call(callee, dtype, *map(self.typed, args)))
 
-    def _angles(self) -> DType:
-        self.cursor.expect("<")
+    def _angles(self, fix: str) -> DType:
+        self.cursor.expect("<", fix)
         dtype = self.cursor.dtype()
         self.cursor.expect(">")
         return dtype
@@ -167,6 +183,8 @@ class OperandParser:
             fix = "write an op of the table, or call<type> before an op of a dialect"
             if own := [row.id for row in registered_ops() if row.id.partition(".")[2] == name]:
                 fix = f"write `call<f32> {own[0]}(…)`, or another type between the angles"
+            elif name == "range":
+                fix = "write `start..stop`"
             elif near:
                 fix = f"write `{near[0]}`, if that is meant"
             self.cursor.refuse(f"no op is called {token}", fix, token)

@@ -44,6 +44,8 @@ _COMPUTING = frozenset(sign for sign, tightness in INFIX.values() if tightness !
 _ELSEWHERE = {
     "while": "count with `for`, which `break` leaves: every loop ends",
     "elif": "write `else if`",
+    ";": "delete it: statements are not empty",
+    "{": 'write `region "label"` before it',
 }
 """What to write instead of statements of other languages."""
 _PLAIN: dict[str, Callable[[], Stmt]] = {"break": Break, "continue": Continue, "return": Return}
@@ -142,7 +144,7 @@ class StatementParser:
                 label = self.cursor.kind(TokenKind.STRING).text
                 return Region(label, self.body())
         stmt = self.simple(word)
-        self.cursor.expect(";")
+        self.cursor.expect(";", "write the type before the value, as in u32(x)" if self.cursor.is_at("as") else "")
         return stmt
 
     def conditional(self) -> If:
@@ -162,6 +164,9 @@ class StatementParser:
     def loop(self) -> For:
         """Parse ``for i in start..stop step k { … }``."""
         self.cursor.expect("for")
+        if self.cursor.is_at("("):
+            fix = "write `for i in start..stop { … }`, without parentheses"
+            self.cursor.refuse(f"got {self.cursor.token}, expected the name of a local", fix)
         name = self.cursor.name("a local")
         self.cursor.expect("in")
         start, stop = self.expressions.bounds()
@@ -204,8 +209,13 @@ class StatementParser:
             cursor.refuse("got a declaration behind a statement", "declare all buffers before the first statement")
         if word in RESERVED or (word and cursor.following in ("(", "")):
             fix = f"write `name = value`, or begin with one of {' '.join(sorted(STATEMENT_WORDS - {'else'}))}"
+            kind, _, op = word.partition("_")
+            if kind in ("atomic", "subgroup") and op:
+                fix = f"write `{kind} {op}`"
             fix = _ELSEWHERE.get(word, fix)
             cursor.refuse(f"no statement begins with {cursor.token}", fix)
+        if cursor.token.text in (";", "{") and cursor.token.kind is TokenKind.SIGN:
+            cursor.refuse(f"no statement begins with {cursor.token}", _ELSEWHERE[cursor.token.text])
         name = cursor.name("a local or buffer")
         self.equals(shortened(name))
         return Assign(name, expressions.expression(expressions.locals.get(name)))
@@ -221,9 +231,7 @@ class StatementParser:
 
     def let(self) -> Stmt:
         """``let x = expression``, or the result of an atomic or a collective."""
-        self.cursor.take()
-        name = self.cursor.name("a local")
-        self.cursor.expect("=")
+        name = self.declared()
         if self.cursor.is_at("atomic"):
             return self.atomic(name)
         if self.cursor.is_at("subgroup"):
@@ -232,11 +240,17 @@ class StatementParser:
         self.expressions.locals[name] = value.dtype
         return Let(name, value)
 
-    def var(self) -> Var:
-        """Parse ``var x = expression``."""
+    def declared(self) -> str:
+        """``let x =``, up to the value; gives the name."""
         self.cursor.take()
         name = self.cursor.name("a local")
-        self.cursor.expect("=")
+        typed = "leave the type away, which is that of the value: a number states it behind itself, as in 1:u32"
+        self.cursor.expect("=", typed if self.cursor.is_at(":") else "")
+        return name
+
+    def var(self) -> Var:
+        """Parse ``var x = expression``."""
+        name = self.declared()
         value = self.expressions.expression()
         self.expressions.locals[name] = value.dtype
         return Var(name, value)
@@ -251,7 +265,7 @@ class StatementParser:
         value = self.expressions.expression(buffer.dtype)
         expected = None
         if self.cursor.skip(","):
-            self.cursor.expect("expected")
+            self.cursor.expect("expected", "write `expected =` before the value that is replaced")
             self.cursor.expect("=")
             expected = self.expressions.expression(buffer.dtype)
         self.cursor.expect(")")

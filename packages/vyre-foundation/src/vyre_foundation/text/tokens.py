@@ -67,6 +67,8 @@ Repetitions are possessive: one that can be taken back keeps 250 bytes for every
 """
 
 _KINDS = {kind.name: kind for kind in TokenKind}
+_ELSEWHERE = {"?": "write select(condition, x, y)", "'": "write text between double quotes, and characters as numbers"}
+"""What to write instead of signs of other languages."""
 _ESCAPE = re.compile(r"\\(?:u\{([0-9a-fA-F]{1,6})\}|(.))")
 _ESCAPED = {"n": "\n", "t": "\t", "\\": "\\", "`": "`", '"': '"'}
 
@@ -79,8 +81,7 @@ def tokenize(text: str) -> Iterator[Token]:
         kind = _KINDS.get(group)
         if kind is None:
             fix = "delete it; names that are no words stand between backticks" if word.isprintable() else "delete it"
-            if word == "?":
-                fix = "write select(condition, x, y)"
+            fix = _ELSEWHERE.get(word, fix)
             raise text_error(text, at, _unreadable(word), fix)
         if kind is TokenKind.NAME or kind is TokenKind.STRING:
             word = _unescape(text, at, word)
