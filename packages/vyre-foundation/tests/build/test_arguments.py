@@ -241,6 +241,11 @@ MESSAGES: Mapping[str, tuple[Callable[[Scene], Any], str]] = {
     "computed step": (lambda s: s.p.range(0, 4, s.value), "Fix: count the steps in a loop of step 1, and multiply"),
     "collective": (lambda s: s.p.subgroup("sum", s.value), r"got 'sum', .* Fix: use one of reduce_add, .*, any, all"),
     "op": (lambda s: v.apply("sqr", s.real), "Fix: use sqrt"),
+    "sign of an op": (lambda s: v.apply("+", s.value, 1), "Fix: use add"),
+    "op of a dialect": (
+        lambda s: v.apply("t.curl", s.real),
+        r"Fix: call an op of a dialect by vyre\.call\('t\.curl', ",
+    ),
     "power": (lambda s: s.value**2, r"Fix: write pow\(x, y\) of the elementary functions, or x \* x"),
     "function of NumPy": (lambda s: np.sqrt(s.real), "got NumPy's sqrt, .* Fix: use the function of vyre"),
     "array": (lambda s: s.value + np.ones(2, np.uint32), "Fix: index it, as an input or a p.const"),

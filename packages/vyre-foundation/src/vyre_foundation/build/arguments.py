@@ -15,6 +15,7 @@ from vyre_foundation.ir.buffer import RUNTIME, Count, LengthOf, PerLaunch
 from vyre_foundation.ir.expr import literal
 from vyre_foundation.ir.stmt import SubgroupOp
 from vyre_foundation.ops import OPS, Op
+from vyre_foundation.ops.signs import INFIX
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -222,8 +223,13 @@ def op_of(given: object) -> Op:
         return given
     if isinstance(given, str) and given in OPS:
         return OPS[given]
-    near = get_close_matches(given, OPS, 3) if isinstance(given, str) else []
-    fix = f"use {' or '.join(near)}" if near else "use an id of the op table, as `vyre ops` lists them"
+    fix = "use an id of the op table, as `vyre ops` lists them"
+    if isinstance(given, str):
+        signs = [op for op, (sign, _) in INFIX.items() if sign == given]
+        if near := signs or get_close_matches(given, OPS, 3):
+            fix = f"use {' or '.join(near)}"
+        elif "." in given:
+            fix = f"call an op of a dialect by vyre.call({given!r}, …)"
     raise BuildError(f"got {shown(given)}, expected an op", fix=fix)
 
 
