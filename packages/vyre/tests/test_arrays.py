@@ -680,6 +680,26 @@ def test_infinities_that_are_written_stay() -> None:
         assert found.shape == (2, 2)
 
 
+@vy.kernel
+def scaled(x: vy.Array[vy.f32, "n"], by: vy.f32) -> vy.Array[vy.f32, "n"]:
+    return x[vy.index()] * by
+
+
+@vy.kernel
+def beyond(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    return x[vy.index()] * 1e39
+
+
+def test_a_number_beyond_the_type_is_an_infinity_only_as_an_argument_and_in_text() -> None:
+    one = np.ones(1, np.float32)
+    with vy.program("p") as p:
+        for recorded in (lambda: vy.f32(1e39), lambda: p.constant("t", vy.f32, [1e39]), lambda: beyond(one)):
+            with pytest.raises(vy.VyreError, match=r"1e\+39 .*not .*f32"):
+                recorded()
+    assert scaled(one, 1e39).tolist() == [math.inf]
+    assert "o[0] = inf;" in str(vy.parse("program p workgroup(1) { write o: f32[1] @0; o[0] = 1e39; }"))
+
+
 def test_misuse_of_an_array_says_what_to_do() -> None:
     array = vy.zeros((2, 3), vy.u32, backend="cpu")
     for misuse, match in [

@@ -20,7 +20,7 @@ from vyre_foundation.build.values import (
     operand,
     select,
 )
-from vyre_foundation.dtype import bool_
+from vyre_foundation.dtype import FLOATS, INTEGERS, NUMBERS, bool_
 from vyre_foundation.errors import TypeMismatch
 
 V = TypeVar("V", bound=Value)
@@ -32,7 +32,7 @@ _OF_FLOATS = {"floor_div": "floor(x / y)", "floor_mod": "x - floor(x / y) * y", 
 
 def _values(name: str, operands: Sequence[Operand], kind: str = "") -> list[Value]:
     """Operands of one type as values; `kind` is "float" or "integer", or empty for any numbers."""
-    dtype = common_dtype(operands)
+    dtype = common_dtype(operands, {"": NUMBERS, "float": FLOATS, "integer": INTEGERS}[kind])
     if dtype is bool_ or (kind == "float" and not dtype.is_float) or (kind == "integer" and not dtype.is_integer):
         message = f"{name} takes {kind + 's' if kind else 'numbers'}, got {dtype}"
         fix = f"convert the operands first, as in x.cast({'f32' if kind == 'float' else 'i32'})"

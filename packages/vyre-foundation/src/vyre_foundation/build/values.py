@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Callable, Sequence
-from math import isinf
+from collections.abc import Callable, Collection, Sequence
+from math import isfinite, isinf
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
 
 import numpy as np
@@ -17,7 +17,7 @@ from vyre_foundation import dialects
 from vyre_foundation.build import arguments
 from vyre_foundation.build.caller import caller
 from vyre_foundation.build.rebinding import BLOCKS, OpenBlock, refuse_accumulation, refuse_use_behind
-from vyre_foundation.dtype import DType, bool_, u32, widest
+from vyre_foundation.dtype import DTYPES, DType, bool_, f32, i32, i64, u32, u64, widest
 from vyre_foundation.errors import BuildError, LiteralOutOfRange, TypeMismatch
 from vyre_foundation.ir.expr import Apply, Bitcast, Cast, Expr, Local, Select as SelectExpr, literal
 from vyre_foundation.ir.origin import Origin
@@ -295,7 +295,7 @@ def apply(op: Op | str, *operands: Operand) -> Value:
         LiteralOutOfRange: The type cannot hold a number.
     """
     row = arguments.op_of(op)
-    dtype = common_dtype(operands)
+    dtype = common_dtype(operands, row.accepts)
     return Value(Apply(row, *[operand(x, dtype) for x in operands]), builder_of(*operands))
 
 
@@ -370,9 +370,12 @@ def call(callee: str, *operands: Operand, **attrs: Operand | str) -> Value:
         SignatureMismatch: The op has no signature for the types of the operands.
         BadAttribute: An attribute is missing, unknown, or of another kind.
     """
-    dtypes = [x.dtype if isinstance(x, Operators) else common_dtype(operands) for x in operands]  # type: ignore[attr-defined]
+    name = arguments.text(callee, "the id of an op")
+    has_types = any(isinstance(x, Operators) for x in operands)
+    accepted = DTYPES if has_types else [dtype for types in dialects.lookup(name).signatures for dtype in types]
+    dtypes = [x.dtype if isinstance(x, Operators) else common_dtype(operands, accepted) for x in operands]  # type: ignore[attr-defined]
     constants = {name: _attribute(x) for name, x in attrs.items()}
-    called = dialects.call(arguments.text(callee, "the id of an op"), *map(operand, operands, dtypes), **constants)
+    called = dialects.call(name, *map(operand, operands, dtypes), **constants)
     return Value(called, builder_of(*operands))
 
 
@@ -404,8 +407,8 @@ def _divide(sign: Literal["/", "//", "%"], x: Operand, y: Operand) -> Value:
     return apply("rem" if sign == "%" else "div", x, y)
 
 
-def common_dtype(operands: Sequence[Operand]) -> DType:
-    """Give the type of the operands that have one.
+def common_dtype(operands: Sequence[Operand], accepted: Collection[DType] = DTYPES) -> DType:
+    """Give the type of the operands that have one. The message for operands without one names a type of `accepted`.
 
     Raises:
         TypeMismatch: They have different ones.
@@ -420,11 +423,20 @@ def common_dtype(operands: Sequence[Operand]) -> DType:
         raise TypeMismatch(f"got values of {got}, expected one type", fix=fix)
     if dtypes:
         return dtypes[0]
-    found = [_number(x) for x in operands]
-    example = next((f"vy.f32({x!r})" for x in found if isinstance(x, float)), "vy.u32(1)")
-    if example == "vy.u32(1)" and any(x < 0 for x in found):
-        example = "vy.i32(1)"
+    example = _with_type([_number(x) for x in operands], accepted)
     raise BuildError("none of the operands has a type", fix=f"give one of them a type, as in {example}")
+
+
+def _with_type(numbers: Sequence[Number], accepted: Collection[DType]) -> str:
+    """One of `numbers` as it is written with a type: the first of `accepted` that holds all of them, if one does."""
+    number = next((x for x in numbers if isinstance(x, float)), numbers[0])
+    whole = [bool_] if all(isinstance(x, bool) for x in numbers) else [u32, i32, u64, i64]
+    holding = (
+        [] if isinstance(number, float) else [t for t in whole if all(t.lowest <= x <= t.highest for x in numbers)]
+    )
+    dtype = next((t for t in (*holding, f32, u32) if t in accepted), f32)
+    shown = number if isfinite(number) and (dtype.is_float or not isinstance(number, float)) else 1
+    return f"vy.{'bool_' if dtype is bool_ else dtype.name}({shown!r})"
 
 
 def builder_of(*operands: object) -> RecordingState | None:
