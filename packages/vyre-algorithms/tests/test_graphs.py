@@ -12,7 +12,7 @@ from vyre_driver.errors import InvalidInput, Trapped
 from vyre_driver.graph.record import GraphRecorder
 from vyre_foundation import BuildError
 from vyre_foundation.build.arguments import dtype_of
-from vyre_foundation.dtype import f32, i32, u32
+from vyre_foundation.dtype import f32, i32, u8, u32
 
 DEPENDS = {
     "bincount",
@@ -235,6 +235,10 @@ def test_what_is_refused():
         InvalidInput, match=r"elements that are known now\. Fix: pass range=\(first, last\), with the ends"
     ):
         va.histogram(x)
+    with pytest.raises(InvalidInput, match=r"argument 'text': got <u8 range .* expected elements that are known now"):
+        va.find_all(graph.input("text", u8, 10), [b"a"])
+    with pytest.raises(BuildError, match="got a range of another graph 'one', expected one of graph 'one'"):
+        va.dot(x, GraphRecorder("one").input("x", f32, 10))
     with pytest.raises(InvalidInput, match="'out': got ndarray, expected a range of the graph of"):
         va.sum(x, out=np.zeros((), "f4"))
 

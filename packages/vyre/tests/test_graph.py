@@ -376,6 +376,23 @@ def test_a_graph_names_devices_for_nodes() -> None:
         assert run.run(x=X)["y"].tolist() == (9 * X + 4).tolist()
 
 
+@pytest.mark.parametrize("compiled", [lambda g, **k: g.compile(**k), lambda g, **k: compile_graph(g.build(), **k)])
+def test_a_placement_is_a_mapping(compiled: Any) -> None:
+    g = vy.graph("one device")
+    g.output("y", g.dispatch(AFFINE, x=g.input("x", vy.u32, len(X)))["out"])
+    with pytest.raises(vy.VyreError, match=r"^placement: got list, expected a mapping\. Fix: pass the backends by the"):
+        compiled(g, backend=vy.backend_for("cpu"), placement=["affine"])
+
+
+def test_a_range_is_no_array_of_the_host() -> None:
+    g = vy.graph("ranges")
+    for n, read in enumerate((vy.array, lambda x: vy.run(AFFINE, x=x))):
+        with pytest.raises(vy.VyreError) as caught:
+            read(g.input(f"x{n}", vy.u32, 4))
+        assert caught.value.fix == "make it an output of the graph, or pass an array of the host"
+        assert str(caught.value).count("Fix:") == 1
+
+
 def test_a_graph_is_shown(file: Path) -> None:
     shown = invoke("show", file)
     assert (shown.exit_code, shown.output.splitlines()[0]) == (0, "graph twice {")

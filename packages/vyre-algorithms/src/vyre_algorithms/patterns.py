@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from vyre_algorithms.arguments import Array, Backend, HostArray, type_of, vector
+from vyre_algorithms.arguments import Array, Backend, HostArray, known, type_of, vector
 from vyre_algorithms.digest import Message, bytes_of
 from vyre_algorithms.launches import launch
 from vyre_algorithms.scans import scan
@@ -46,7 +46,7 @@ def find_all(text: object, /, patterns: Iterable[Message], *, backend: Backend =
     if isinstance(text, memoryview) and not text.c_contiguous:
         text = bytes(text)
     whole = np.frombuffer(text, np.uint8) if isinstance(text, (bytes, bytearray, memoryview)) else text
-    array = vector(whole, "text")
+    array = known(vector(whole, "text"), "text")
     if type_of(array, "text") is not u8:
         raise InvalidInput("text", needed="bytes or an array of uint8", got=f"one of {array.dtype}", fix="pass bytes")
     words = tuple(bytes_of(patterns, "patterns"))

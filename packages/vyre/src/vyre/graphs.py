@@ -13,6 +13,7 @@ from vyre_driver.graph.nodes import BufferKind, CallNode, DispatchNode, Graph, R
 from vyre_driver.graph.ranges import written_buffers
 from vyre_driver.graph.record import GraphRecorder
 from vyre_driver.schedule.compiled import CompiledGraph, compile_graph
+from vyre_driver.schedule.placed import require_placement
 from vyre_driver.tune.graphs import GraphTuningReport, tune_graph
 from vyre_foundation.errors import BuildError
 from vyre_foundation.ir.stmt import Trap
@@ -67,6 +68,7 @@ class GraphBuilder(GraphRecorder):
             UnsupportedFeature: The backend cannot run a node, which the error names.
             DeviceOutOfMemory: The buffers do not fit.
         """
+        require_placement(placement)
         placed = {name: backend_for(other) for name, other in placement.items()}
         return compile_graph(self.build(), backend_for(backend), fusion=fusion, overlap=overlap, placement=placed)
 

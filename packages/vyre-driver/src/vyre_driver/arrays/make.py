@@ -17,6 +17,7 @@ from vyre_driver.backend.typed import refuse_missing
 from vyre_driver.errors import DeviceOutOfMemory, InvalidInput, UnsupportedFeature
 from vyre_driver.plan.strides import lengths_of
 from vyre_foundation.build.arguments import DTypeLike, dtype_of, elements_of, fix_of_elements, shown
+from vyre_foundation.errors import VyreError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -112,8 +113,10 @@ def imported(given: Any, name: str = "array") -> npt.NDArray[Any] | None:
         if hasattr(given, "__array_interface__") or hasattr(given, "__array__"):
             return np.asarray(given)
     except Exception as error:  # an exporter raises what it likes
-        got = f"a {type(given).__name__} that NumPy cannot read ({error})"
-        raise InvalidInput(name, needed="memory of the host", got=got, fix="copy it to the host first") from error
+        reason = error.message if isinstance(error, VyreError) else error
+        fix = error.fix if isinstance(error, VyreError) else "copy it to the host first"
+        got = f"a {type(given).__name__} that NumPy cannot read ({reason})"
+        raise InvalidInput(name, needed="memory of the host", got=got, fix=fix) from error
     if isinstance(given, (bytes, bytearray, list, tuple, int, float)):
         return None if not isinstance(given, (bytes, bytearray)) else np.frombuffer(given, np.uint8)
     try:

@@ -18,7 +18,7 @@ from vyre_driver.backend.resources import ResidentArray
 from vyre_driver.errors import InvalidInput, InvalidLaunch
 from vyre_foundation.build.arguments import fix_of_elements, missing_elements, number, shown_type
 from vyre_foundation.dtype import f32, f64
-from vyre_foundation.errors import LiteralOutOfRange
+from vyre_foundation.errors import LiteralOutOfRange, VyreError
 from vyre_foundation.ir.buffer import Buffer, LengthOf
 from vyre_foundation.ir.expr import literal
 from vyre_foundation.ir.program import Program
@@ -207,8 +207,10 @@ def _exported(buffer: Buffer, value: Any, read: Callable[[Any], Array]) -> Array
     try:
         return read(value)
     except Exception as error:  # an exporter raises what it likes
-        got = f"a {type(value).__name__} that NumPy cannot read ({error})"
-        fix = f"copy it to the host first, as {np.dtype(buffer.dtype.numpy).name}"
+        reason = error.message if isinstance(error, VyreError) else error
+        got = f"a {type(value).__name__} that NumPy cannot read ({reason})"
+        copied = f"copy it to the host first, as {np.dtype(buffer.dtype.numpy).name}"
+        fix = error.fix if isinstance(error, VyreError) else copied
         raise InvalidInput(buffer.name, needed="memory of the host", got=got, fix=fix) from error
 
 

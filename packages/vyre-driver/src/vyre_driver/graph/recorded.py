@@ -96,7 +96,8 @@ class RecordedRange(WithoutOperators):
     def of(self, recorder: GraphRecorder, where: str) -> BufferRange:
         """The range, for the recorder that made it; `BuildError` for another."""
         if recorder is not self.recorder:
-            message = f"got a range of graph {self.recorder.name!r}, expected one of graph {recorder.name!r}"
+            other = " another" if self.recorder.name == recorder.name else ""
+            message = f"got a range of{other} graph {self.recorder.name!r}, expected one of graph {recorder.name!r}"
             fix = "declare the buffer in this graph, or call the other graph with `call`"
             raise BuildError(message, fix=fix, where=where)
         return self.range

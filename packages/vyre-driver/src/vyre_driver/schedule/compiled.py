@@ -24,7 +24,7 @@ from vyre_driver.policy.loop import LoopVerdict
 from vyre_driver.schedule.choice import FormVerdict, GraphForm, choose_form, rule
 from vyre_driver.schedule.executors import GraphExecutor, HostExecutor, QueueExecutor
 from vyre_driver.schedule.pending import LaunchThread, PendingGraph
-from vyre_driver.schedule.placed import PlacedExecutor, place_graph
+from vyre_driver.schedule.placed import PlacedExecutor, place_graph, require_placement
 from vyre_foundation.build.arguments import shown
 from vyre_foundation.ir.buffer import Buffer
 from vyre_foundation.locks import ForkGuard
@@ -313,6 +313,7 @@ def compile_graph(
     """
     graph.validate()
     verdict = _verdict(graph, backend, fusion=fusion, overlap=overlap)
+    require_placement(placement)
     if any(other is not backend for other in placement.values()):
         placed = place_graph(graph, backend, placement)
         for segment in (segment for level in placed.levels for segment in level.segments):

@@ -78,6 +78,13 @@ class PlacedGraph:
     holders: Mapping[str, int]
 
 
+def require_placement(placement: object) -> None:
+    """Refuse what does not map names of nodes to backends."""
+    if not isinstance(placement, Mapping):
+        fix = "pass the backends by the names of nodes, as in {'node': 'cpu'}"
+        raise InvalidLaunch("placement", needed="a mapping", got=type(placement).__name__, fix=fix)
+
+
 def place_graph(graph: Graph, backend: VyreBackend, placement: Mapping[str, VyreBackend]) -> PlacedGraph:
     """Split a valid graph by devices.
 
