@@ -16,6 +16,7 @@ from vyre_driver.graph.validate import RULES
 from vyre_driver.testing.graphs import programs
 from vyre_foundation.build import program
 from vyre_foundation.dtype import f16, f32, u32
+from vyre_foundation.explain import explain_rules
 from vyre_foundation.ir.program import Program
 
 AFFINE, ADD, MIX = (programs()[name] for name in ("affine", "add", "mix"))
@@ -250,3 +251,8 @@ def test_what_is_known_about_a_valid_graph() -> None:
 def test_every_rule_is_on_its_page() -> None:
     page = (Path(__file__).parents[4] / "docs/graphs.md").read_text("utf-8")
     assert dict(re.findall(r"^\| (G\d+) \| (.*) \|$", page, re.MULTILINE)) == dict(RULES)
+
+
+def test_every_rule_is_explained() -> None:
+    explained = {known.code: known.meaning for known in explain_rules("vyre_driver.errors")}
+    assert explained == dict(RULES)

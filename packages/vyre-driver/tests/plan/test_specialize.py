@@ -111,7 +111,7 @@ def test_only_uniforms_of_one_element_are_parameters(general: Program, name: str
 
 
 def test_values_of_another_type_are_refused(general: Program) -> None:
-    with pytest.raises(InvalidInput, match=r"got 0\.5, expected a value of u32"):
+    with pytest.raises(InvalidInput, match=r"got 0\.5, expected a value of u32\. Fix: use a whole number"):
         SpecMap.of(general, {"turn": 0.5})
     with pytest.raises(InvalidInput, match="got a value of i32, expected a value of u32"):
         specialize(general, SpecMap({"turn": SpecValue.of(i32, 1)}))

@@ -2,7 +2,8 @@
 
 Every distribution has a file ``codes.toml`` in its package, and names the modules of its error classes in the entry
 point group ``vyre.codes``, as in ``mine = "my_package.errors"``. What an error means is the first paragraph of its
-class; the file says when it comes up, what repairs it and why it is there.
+class; the file says when it comes up, what repairs it and why it is there. A row with the key ``rule`` is the code of a
+finding, which has no class: the key says what it means.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def explanations() -> Mapping[str, Explanation]:
     found = list(_language())
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.value):
         try:
-            found += explain_errors(entry.value)
+            found += explain_errors(entry.value) + explain_rules(entry.value)
         except Exception as error:
             logging.getLogger("vyre.codes").warning("%s explains nothing: %s", entry.value, error)
     return {e.code: e for e in sorted(found, key=lambda e: (e.code[0], int(e.code[1:])))}
@@ -72,6 +73,17 @@ def explain_errors(*modules: str) -> list[Explanation]:
         Explanation(code=c.code, name=c.__name__, meaning=_meaning(c), **_fields(rows[c.code]))
         for c in _classes(VyreError)
         if c.__module__ in modules and c.code in rows and _states_a_code(c)
+    ]
+
+
+def explain_rules(module: str) -> list[Explanation]:
+    """The rules in the ``codes.toml`` of the package of a module."""
+    return [
+        Explanation(
+            code=code, name="", **{"meaning" if key == "rule" else key: text for key, text in _fields(row).items()}
+        )
+        for code, row in _rows(module.partition(".")[0]).items()
+        if "rule" in row
     ]
 
 

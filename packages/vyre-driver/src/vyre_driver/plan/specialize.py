@@ -70,7 +70,8 @@ class SpecMap(Mapping[str, SpecValue]):
             try:
                 found[name] = SpecValue.of(parameter.dtype, value)
             except VyreError as error:
-                raise InvalidInput(name, needed=f"a value of {parameter.dtype}", got=repr(value)) from error
+                needed = f"a value of {parameter.dtype}"
+                raise InvalidInput(name, needed=needed, got=repr(value), fix=error.fix) from error
         return cls(found)
 
     def __getitem__(self, name: str) -> SpecValue:
