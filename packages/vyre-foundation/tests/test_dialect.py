@@ -1,6 +1,7 @@
 """Dialects: registration, signatures, expansion."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from vyre_foundation.dialects import (
     is_rare_call,
 )
 from vyre_foundation.dtype import f32, f64, u32
+from vyre_foundation.errors import DeclarationError, TypeMismatch
 from vyre_foundation.ir import Apply, Call, Cast, Expr, Local
 from vyre_foundation.ops import OPS
 
@@ -46,6 +48,36 @@ def registered() -> Iterator[None]:
     dialects.register(ROWS)
     yield
     dialects.unregister([row.id for row in ROWS])
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ((5, {(f32,): f32}, square), "got 5 as the id of an op, expected a string"),
+        (("t.x", {}, square), "op 't.x': got other signatures than types"),
+        (("t.x", [(f32,)], square), "op 't.x': got other signatures than types"),
+        (("t.x", {f32: f32}, square), "op 't.x': got other signatures than types"),
+        (("t.x", {("f32",): "f32"}, square), "op 't.x': got other signatures than types"),
+        (("t.x", {(f32,): f32}, None), "op 't.x': got None as `expand`, expected a function"),
+    ],
+)
+def test_fields_of_another_kind_are_refused(fields: Any, words: str) -> None:
+    with pytest.raises(DeclarationError, match=words):
+        Composition(*fields)
+
+
+def test_what_is_registered_and_called_is_of_its_kind() -> None:
+    with pytest.raises(
+        TypeMismatch, match=r"register got 't\.x', expected an op of a dialect\. Fix: pass a Composition"
+    ):
+        dialects.register(["t.x"])  # type: ignore[list-item]
+    with pytest.raises(TypeMismatch, match=r"call got 1\.0, expected an expression"):
+        call("t.square", 1.0)  # type: ignore[arg-type]
+    with pytest.raises(TypeMismatch, match=r"lookup got 5, expected a string"):
+        dialects.lookup(5)  # type: ignore[arg-type]
+    twice = Composition("t.twice", {(f32,): f32}, square)
+    with pytest.raises(DuplicateOpId, match=r"t\.twice"):
+        dialects.register([twice, twice])
 
 
 def test_calls_take_their_type_from_the_signature() -> None:

@@ -35,6 +35,10 @@ BODIES = {
     "of where": lambda x: Call("t.where", u32, x),
     "wrong":    lambda x: Call("t.pure", u32, x, x),
     "broken":   lambda x: Apply(OPS["sqrt"], x),
+    "nothing":  lambda x: None,
+    "number":   lambda x: 1.5,
+    "fails":    lambda x: 1 / 0,
+    "binary":   lambda x, y: x,
     "nobody":   lambda x: Call("nobody.knows", u32, x),
 }
 # fmt: on
@@ -76,12 +80,19 @@ def test_calls_are_as_uniform_as_their_operands():
         ("there", "calls t.back, which calls t.there, which expands to itself"),
         ("of where", "calls t.where, which expands to an expression with local_id.x, which is no operand"),
         ("wrong", "calls t.pure, which has no signature for (u32, u32)"),
+        ("nothing", "expands to None, not to an expression"),
+        ("number", "expands to 1.5, not to an expression"),
+        ("fails", "cannot be expanded (ZeroDivisionError: division by zero)"),
         ("broken", "cannot be expanded (sqrt got u32, expected one of f16 bf16 f32 f64)"),
     ],
 )
 def test_what_is_no_composition(name, what):
     expected = f"V064 got t.{name}, which {what}, expected a composition of pure ops over its operands"
     assert finding(name) == expected
+
+
+def test_a_function_of_other_operands_is_no_composition():
+    assert finding("binary").startswith("V064 got t.binary, which cannot be expanded (TypeError: ")
 
 
 def test_a_call_inside_of_a_composition_must_be_known_too():

@@ -9,6 +9,7 @@ from vyre_foundation.dialects.attributes import AttrValue, operands_of, values_o
 from vyre_foundation.dialects.definition import default_validator
 from vyre_foundation.dialects.errors import SignatureMismatch
 from vyre_foundation.dialects.registry import dialect_of, lookup
+from vyre_foundation.ir.argument import require
 from vyre_foundation.ir.expr import Call, Expr
 from vyre_foundation.ir.walk import rewrite
 
@@ -25,6 +26,7 @@ def objection(node: Call) -> str:
 def call(callee: str, *args: Expr, **attrs: AttrValue | Expr) -> Call:
     """The call of a registered op; the result type comes from its signature. `attrs` are its attributes by name."""
     row = lookup(callee)
+    require(call, Expr, *args)
     if attrs or all(len(args) < len(signature) for signature in row.signatures):
         args = (*args, *operands_of(row.attrs, attrs))
     operands = tuple(a.dtype for a in args)

@@ -9,6 +9,8 @@ from vyre_foundation.dialects.attributes import AttrSchema, AttrValue
 from vyre_foundation.dialects.lowering import NO_LOWERINGS, LoweringTable
 from vyre_foundation.dialects.mutation import MutationClass
 from vyre_foundation.dtype import DType
+from vyre_foundation.errors import DeclarationError
+from vyre_foundation.ir.argument import shown
 from vyre_foundation.ir.expr import Expr
 
 Expand = Callable[..., Expr]
@@ -30,6 +32,24 @@ class Composition:
     attrs: tuple[AttrSchema, ...] = ()
     lowerings: LoweringTable = NO_LOWERINGS
     rare: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse fields of another kind, which Python itself does not check."""
+        name: object = self.id
+        if not isinstance(name, str):
+            raise DeclarationError(f"got {shown(name)} as the id of an op, expected a string", fix="pass a str")
+        rows: object = self.signatures
+        if not (isinstance(rows, Mapping) and rows and all(_is_signature(*row) for row in rows.items())):
+            message = "got other signatures than types of operands and of the result"
+            raise DeclarationError(message, fix="write them as {(f32, f32): f32}", where=f"op {name!r}")
+        function: object = self.expand
+        if not callable(function):
+            message = f"got {shown(function)} as `expand`, expected a function"
+            raise DeclarationError(message, fix="pass a function of expressions", where=f"op {name!r}")
+
+
+def _is_signature(operands: object, result: object) -> bool:
+    return isinstance(operands, tuple) and all(isinstance(given, DType) for given in (*operands, result))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

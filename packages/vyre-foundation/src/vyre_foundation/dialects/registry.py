@@ -10,6 +10,8 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, TypeAlias
 
 from vyre_foundation.dialects.errors import DuplicateOpId, UnknownCallee
+from vyre_foundation.errors import TypeMismatch
+from vyre_foundation.ir.argument import require, shown
 from vyre_foundation.locks import ForkGuard
 
 if TYPE_CHECKING:
@@ -44,9 +46,15 @@ def discover_with(discover: Discover) -> None:
 
 def register(rows: Iterable[Composition]) -> None:
     """Add ops. An id that is taken raises `DuplicateOpId`, and then none of the rows is added."""
-    new = {row.id: row for row in rows}
+    given = list(rows)
+    for row in given:
+        if not hasattr(row, "expand"):
+            message = f"register got {shown(row)}, expected an op of a dialect"
+            raise TypeMismatch(message, fix="pass a Composition")
+    new = {row.id: row for row in given}
     with _registry.guard.lock:
-        taken = sorted(new.keys() & _registry.rows.keys())
+        repeated = {id for id, count in Counter(row.id for row in given).items() if count > 1}
+        taken = sorted((new.keys() & _registry.rows.keys()) | repeated)
         if taken:
             raise DuplicateOpId(
                 f"op id {taken[0]!r} is registered already", fix="prefix op ids with the dialect's name"
@@ -104,6 +112,7 @@ def lookup(callee: str) -> Composition:
         try:
             return _registry.rows[callee]
         except KeyError:
+            require(lookup, str, callee)
             raise _unknown(callee) from None
 
 

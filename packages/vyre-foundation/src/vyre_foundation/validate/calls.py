@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from vyre_foundation import dialects
+from vyre_foundation.dialects.errors import SignatureMismatch
 from vyre_foundation.dtype import DType
 from vyre_foundation.errors import VyreError
+from vyre_foundation.ir.argument import shown
 from vyre_foundation.ir.expr import Apply, Call, Cast, Expr, Id, Length, Load, Local
 from vyre_foundation.ir.walk import postorder
 from vyre_foundation.ops import Tier
@@ -92,7 +94,9 @@ def _judge(
     values = signature[1][: len(signature[1]) - len(row.attrs)]
     formal: list[Expr] = [*(Local(f"__operand{n}", dtype) for n, dtype in enumerate(values)), *signature[2]]
     try:
-        body = row.expand(*formal)
+        body = _expanded(row, formal)
+        if not isinstance(body, Expr):
+            return f"expands to {shown(body)}, not to an expression"
         if body.dtype is not row.signatures[signature[1]]:
             return f"expands to {body.dtype}, not {row.signatures[signature[1]]}"
         for node in postorder((body,)):
@@ -107,6 +111,17 @@ def _judge(
     except VyreError as error:
         return f"cannot be expanded ({error.message})"
     return None
+
+
+def _expanded(row: dialects.Composition, operands: list[Expr]) -> object:
+    """What the function of a composition gives; `SignatureMismatch` for an error of Python, which it may raise."""
+    try:
+        return row.expand(*operands)
+    except (VyreError, MemoryError, RecursionError):
+        raise
+    except Exception as error:
+        message = f"{type(error).__name__}: {error}"
+        raise SignatureMismatch(message, fix="correct the function of the composition") from error
 
 
 def _foreign(node: Expr, formal: list[Expr]) -> str | None:
