@@ -297,6 +297,16 @@ def test_an_array_for_no_input_is_refused(xor: Path, arrays: tuple[Path, Path]) 
     assert "there is no input 'c', only a, b. Fix: name one of them" in result.output
 
 
+@pytest.mark.parametrize(("command", "option"), [("run", "--input=x={}"), ("explain", "--length=x=3")])
+def test_of_no_inputs_none_can_be_named(command: str, option: str, tmp_path: Path) -> None:
+    file, array = tmp_path / "none.vyre", tmp_path / "x.npy"
+    file.write_text("program p workgroup(1) { write o: u32[1] @0; o[0] = 1; }")
+    np.save(array, np.zeros(1, np.uint32))
+    result = invoke(command, file, option.format(array))
+    assert result.exit_code == 2
+    assert "no input 'x': there are none. Fix: leave the option out" in " ".join(result.output.split())
+
+
 def test_syntax_errors_have_a_place(tmp_path: Path) -> None:
     (tmp_path / "bad.vyre").write_text("program bad workgroup(64, 1, 1) {\n  write out: u33[4] @0;\n}\n")
     result = invoke("validate", tmp_path / "bad.vyre")

@@ -12,6 +12,7 @@ from vyre.cli.given import BACKEND
 from vyre.cli.outcome import JSON, Answer, readable_size, readable_time
 from vyre.cli.source import (
     named_paths,
+    one_of,
     read_arrays,
     read_bytes,
     require_distinct,
@@ -122,8 +123,7 @@ def run(
         known = [node.output for node in found.outputs]
         for name in targets:
             if name not in known:
-                choices = ", ".join(known) or "none"
-                raise click.BadParameter(f"there is no output {name!r}, only {choices}. Fix: name one of them")
+                raise click.BadParameter(f"there is no output {name!r}{one_of(known)}")
         require_distinct(targets, "--output")
         if trace is not None:
             require_writable(trace, "--trace")

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from vyre.cli.outcome import Answer
+from vyre.cli.source import one_of
 from vyre.execution import backend_for
 from vyre_driver import (
     DispatchConfig,
@@ -60,10 +61,7 @@ def byte_lengths(program: Program, counts: dict[str, int]) -> list[int]:
     known = {b.name: counts.get(b.name, b.count if isinstance(b.count, int) else None) for b in program.inputs}
     unknown = sorted(counts.keys() - known.keys())
     if unknown:
-        there = ", ".join(known) or "none"
-        raise click.BadParameter(
-            f"--length: the program has no input {unknown[0]!r}; it has {there}. Fix: name one of them"
-        )
+        raise click.BadParameter(f"--length: the program has no input {unknown[0]!r}{one_of(known)}")
     for buffer in program.inputs:
         if known[buffer.name] is None:
             what = "any length" if buffer.count is RUNTIME else "a length that follows from another"

@@ -20,6 +20,7 @@ from vyre.cli.outcome import JSON, Answer, readable_time
 from vyre.cli.plan import MAX_DIGITS
 from vyre.cli.source import (
     named_paths,
+    one_of,
     read_arrays,
     read_program,
     require_distinct,
@@ -267,8 +268,7 @@ def _targets(program: Program, arrays: dict[str, Any], outputs: tuple[str, ...])
     names = [b.name for b in program.outputs]
     for name in targets:
         if name not in names:
-            known = ", ".join(names) or "none"
-            raise click.BadParameter(f"the program has no output {name!r}; it has {known}. Fix: name one of them")
+            raise click.BadParameter(f"the program has no output {name!r}{one_of(names)}")
     return targets
 
 

@@ -123,14 +123,19 @@ def read_arrays(declared: Iterable[Buffer | GraphBuffer], inputs: Iterable[str])
     return {name: read_array(types, name, path) for name, path in named_paths(inputs, "--input").items()}
 
 
+def one_of(names: Iterable[str]) -> str:
+    """What a message says of a name that is none of `names`, and the remedy."""
+    known = ", ".join(names)
+    return f", only {known}. Fix: name one of them" if known else ": there are none. Fix: leave the option out"
+
+
 def read_array(types: Mapping[str, DType], name: str, path: Path) -> npt.NDArray[np.generic]:
     """A ``.npy`` file as it is; any other, but a ``.npz``, as raw little-endian elements of the input's type."""
     if not path.is_file():
         problem = f"{path} is no regular file" if path.exists() else f"there is no file {path}"
         raise click.BadParameter(f"--input {name}: {problem}. Fix: name a file that holds the array")
     if name not in types:
-        known = ", ".join(types) or "none"
-        raise click.BadParameter(f"there is no input {name!r}, only {known}. Fix: name one of them")
+        raise click.BadParameter(f"there is no input {name!r}{one_of(types)}")
     dtype = np.dtype(types[name].numpy)
     if path.suffix in (".npy", ".npz"):
         array = _read_npy(name, path)
