@@ -127,6 +127,7 @@ def test_errors(text: str, column: int | None, message: str | None) -> None:
         ("let x = 1_000;", "write decimal digits, or 0x and hexadecimal ones, and a type as in 1:u8"),
         ("let x = 1.5f;", "write decimal digits, or 0x and hexadecimal ones, and a type as in 1:u8"),
         ("let x = 5.;", "write 5.0"),
+        ("let x = 0x1.8;", "write a decimal number"),
         ("let x = .5;", "write a digit before the point, as in 0.5"),
         ("a[0] = 'a';", "write text between double quotes, and characters as numbers"),
         (
@@ -172,6 +173,9 @@ def test_what_other_languages_write_is_corrected(text: str, fix: str) -> None:
 
 
 def test_a_word_of_the_grammar_may_follow_a_number_at_once() -> None:
+    declared = "write b: u32[2] @{}bytes(0, 4); scratch s: u32[2{}per workgroup] @1;"
+    texts = [f"program p workgroup(1) {{ {declared.format(n, m)} }}" for n, m in (("0", ""), ("0 ", " "))]
+    assert parse(texts[0]) == parse(texts[1])
     assert parse(f"{HEAD}  for k in 0..8step 2 {{ }}\n}}") == parse(f"{HEAD}  for k in 0..8 step 2 {{ }}\n}}")
 
 

@@ -92,8 +92,9 @@ class Cursor:
         if suffix.text in DTYPES_BY_NAME:
             self.refuse(f"got the type {suffix} behind a number", f"write {number.text}:{suffix.text}", number)
         if suffix.text == "." and suffix.kind is TokenKind.SIGN:
-            self.refuse(f"got {suffix} behind a number", f"write {number.text}.0")
-        if suffix.kind is TokenKind.WORD and suffix.text not in ("per", "step"):
+            fix = f"write {number.text}.0" if number.text.isdecimal() else "write a decimal number"
+            self.refuse(f"got {suffix} behind a number", fix)
+        if suffix.kind is TokenKind.WORD and suffix.text not in ("bytes", "per", "step"):
             fix = "write decimal digits, or 0x and hexadecimal ones, and a type as in 1:u8"
             self.refuse(f"got {suffix} behind a number", fix)
 
