@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from vyre_foundation import encode, fingerprint, print_program, validate
@@ -9,6 +10,7 @@ from vyre_foundation.dtype import u32
 from vyre_foundation.errors import DeclarationError
 from vyre_foundation.ir import (
     Access,
+    Assign,
     Atomic,
     AtomicOp,
     Barrier,
@@ -49,6 +51,7 @@ BROKEN = {
     "indirect": (IndirectDispatch("x"), "body[0].buffer", "got 'x', expected a buffer"),
     "flag": (Store(B, ONE, ONE, 1), "body[0].checked", "got 1, expected a bool"),
     "no value": (Let("a", None), "body[0].value", "got None, expected an expression"),
+    "array": (If(ONE, np.arange(2)), "body[0].then", "got ndarray, expected a tuple of statements"),
     "expected": (Atomic(AtomicOp.ADD, B, ONE, ONE, 3), "body[0].expected", "got 3, expected an expression"),
     "code": (Trap(7, "tag"), "body[0].code", "got 7, expected an expression"),
     "branch": (If(ONE, LET), "body[0].then", "got Let, expected a tuple of statements"),
@@ -81,6 +84,8 @@ def test_no_bytes_are_given_for_what_python_cannot_take_apart(kind: str, give: A
 
 NAMES = {
     "let": (Let(5, ONE), "name"),
+    "assignment": (Assign(["x"], ONE), "name"),
+    "array": (Let(np.arange(2), ONE), "name"),
     "loop": (For(None, ONE, ONE, 1, ()), "name"),
     "label": (Region(None, ()), "label"),
     "tag": (Trap(ONE, 5), "tag"),
@@ -102,6 +107,13 @@ def test_the_name_that_is_none_is_named(kind: str) -> None:
     stmt, field = NAMES[kind]
     with pytest.raises(DeclarationError, match=rf"^program 't', {field}: got .*, expected a string\. Fix: pass a str$"):
         print_program(program(stmt))
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_validation_names_it_too(kind: str) -> None:
+    with pytest.raises(InvalidProgram) as caught:
+        validate(program(NAMES[kind][0]))
+    assert [f.code for f in caught.value.findings] == ["V015"]
 
 
 @pytest.mark.parametrize("body", [LET, None])

@@ -45,7 +45,7 @@ def remedy(kind: type, given: object) -> str:
     if kind.__name__ in _KINDS:
         return _KINDS[kind.__name__][1]
     members = list(kind) if issubclass(kind, Enum) else []
-    meant = next((member for member in members if member.value == given), None)
+    meant = next((member for member in members if isinstance(given, str) and member.value == given), None)
     return f"write `{meant}`" if meant is not None else f"write one of {', '.join(map(str, members))}"
 
 

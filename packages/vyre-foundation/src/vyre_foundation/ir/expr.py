@@ -88,15 +88,11 @@ class Literal(Expr):
         if bits.__class__ is not int:
             bits = integer(f"literal of {dtype}", "bits", bits)
         key = (cls, dtype, bits)
-        try:
-            known = _table.get(key)
-            if known is not None:
-                return known  # type: ignore[no-any-return]
-            is_wider = bits >> dtype.bits  # also if it is negative
-        except (AttributeError, TypeError):
-            require(cls, DType, dtype)
-            raise
-        if is_wider:
+        known = _known(key)
+        if known is not None:
+            return known  # type: ignore[no-any-return]
+        require(cls, DType, dtype)
+        if bits >> dtype.bits:  # also if it is negative
             raise LiteralOutOfRange(f"{bits:#x} is not a pattern of {dtype.bits} bits", fix="mask the bits")
         self = object.__new__(cls)
         _set(self, "bits", bits)
@@ -141,16 +137,13 @@ class Load(Expr):
     def __new__(cls, buffer: Buffer, index: Expr, *, checked: bool = True) -> Load:
         """Give the load of an element. An unchecked one has no bounds check and is legal after legalization only."""
         key = (cls, buffer, index, checked)
-        try:
-            known = _table.get(key)
-            if known is not None:
-                return known  # type: ignore[no-any-return]
-            dtype = buffer.dtype
-            require_index(buffer, index)
-        except (AttributeError, TypeError):
-            require(cls, Buffer, buffer)
-            require(cls, Expr, index)
-            raise
+        known = _known(key)
+        if known is not None:
+            return known  # type: ignore[no-any-return]
+        require(cls, Buffer, buffer)
+        require(cls, Expr, index)
+        dtype = buffer.dtype
+        require_index(buffer, index)
         self = object.__new__(cls)
         _set(self, "buffer", buffer)
         _set(self, "checked", checked)
@@ -250,6 +243,10 @@ class Apply(Expr):
             require(cls, Op, op)
             require(cls, Expr, *args)
             raise
+        given: tuple[object, ...] = args
+        for arg in given:
+            if not isinstance(arg, Expr):  # such as a buffer, which has a type too
+                require(cls, Expr, arg)
         self = object.__new__(cls)
         _set(self, "op", op)
         return _enter(key, self, dtype, args)  # type: ignore[no-any-return]

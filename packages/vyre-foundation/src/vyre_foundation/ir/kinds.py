@@ -41,7 +41,7 @@ def naming_wrong_kinds(name: object, body: Body, error: type[VyreError] = Declar
     """Name the field, where Python fails because one of the program is of another kind than its class declares."""
     try:
         yield
-    except (AssertionError, AttributeError, DeclarationError, IndexError, KeyError, TypeError) as cause:
+    except (AssertionError, AttributeError, LookupError, TypeError, ValueError) as cause:
         for field, message, fix in _all_wrong_kinds(name, body):
             raise error(message, fix=fix, where=f"program {name!r}, {field or 'body'}") from cause
         raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from vyre_foundation.ir.argument import shown
-from vyre_foundation.ir.stmt import Region, Trap
+from vyre_foundation.ir.stmt import Assign, Region, Trap
 from vyre_foundation.validate.outline import Place
 from vyre_foundation.validate.report import ValidationReport
 
@@ -21,10 +21,10 @@ MAX_TEXT = 1024
 
 def check_names(report: ValidationReport) -> None:
     """The names of the program, of its buffers and locals, the labels and the tags."""
-    if not report.program.name:
-        report.on_program("name", "V003", "got an empty name, expected a string", "name the program")
-    elif (got := _not_a_text(report.program.name)) is not None:
+    if (got := _not_a_text(report.program.name)) is not None:
         report.on_program("name", "V015", *got)
+    elif not report.program.name:
+        report.on_program("name", "V003", "got an empty name, expected a string", "name the program")
     for number, buffer in enumerate(report.program.buffers):
         for finding in _name_findings(buffer.name, report.legalized):
             report.on_buffer(number, *finding)
@@ -33,7 +33,12 @@ def check_names(report: ValidationReport) -> None:
             report.at(place, *finding)
     for place in report.outline.of(Trap, Region):
         _check_text(report, place)
-    if not all(isinstance(name, str) for _, name, _ in report.outline.declared):
+    for place in report.outline.of(Assign):
+        if isinstance(place.stmt, Assign) and (got := _not_a_text(place.stmt.name)) is not None:
+            report.at(place, "V015", *got, field="name")
+    names = [name for _, name, _ in report.outline.declared]
+    names += [place.stmt.name for place in report.outline.of(Assign) if isinstance(place.stmt, Assign)]
+    if not all(isinstance(name, str) for name in names):
         report.raise_if_any()  # what is no text may have no hash, and nothing is known about such locals
 
 
