@@ -1,14 +1,21 @@
 """Random programs are compiled together, and each cell is its own all the same."""
 
 from pathlib import Path
+from threading import Barrier
+from typing import Any, cast
 
 import pytest
 
 from vyre_conform import Run, State, Suite, prove
-from vyre_conform.bench import COMPILED_AT_ONCE
-from vyre_conform.outcome import Raised, Returned
+from vyre_conform.address import Query
+from vyre_conform.bench import COMPILED_AT_ONCE, CaseRunner
+from vyre_conform.case import Launch
+from vyre_conform.cell import Cell
+from vyre_conform.oracle import Verdict
+from vyre_conform.outcome import Outcome, Raised, Returned
 from vyre_conform.suite import random_specs
-from vyre_conform.worker import NamedBy, Worker
+from vyre_conform.worker import Hello, NamedBy, Worker
+from vyre_foundation.ir.program import Program
 
 pytestmark = pytest.mark.usefixtures("backends", "forked")
 SIX = Suite(queries=(), fuzz=6, repeats=1)
@@ -67,3 +74,35 @@ def test_a_program_that_is_refused_leaves_the_others_together() -> None:
         outcomes = [worker.ask(launch) for launch in launches]
     raised = [isinstance(outcome, Raised) and "not compiled before" in outcome.message for outcome in outcomes]
     assert raised == with_subgroups
+
+
+class Asked:
+    """A worker that begins when another does, and returns nothing."""
+
+    def __init__(self, all_begin: Barrier) -> None:
+        self.programs: list[Program] = []
+        self._all_begin = all_begin
+
+    def ask(self, launch: Launch, repeats: int) -> Outcome:
+        if not self.programs:
+            self._all_begin.wait()
+        self.programs.append(launch.program)
+        return Returned(())
+
+
+def test_cases_of_one_program_go_to_one_worker() -> None:
+    types = ("i16", "u32", "u64", "f32")
+    specs = Suite(queries=tuple(Query.parse(f"ops:add:dtype={dtype},*") for dtype in types)).specs(0)
+    all_begin, cells = Barrier(2), cast("list[Cell]", [])
+    workers = [Asked(all_begin), Asked(all_begin)]
+    runner = CaseRunner("asked", Hello("asked"), cast("list[Any]", workers), Suite(), None)
+    runner.begin(cells.append)
+    for spec in specs:
+        case = spec.case()
+        runner.put(case, Verdict(case.expected, {}))
+    runner.no_more()
+    runner.join()
+    assert len(cells) == sum(len(spec.cells) for spec in specs)
+    first, second = (set(worker.programs) for worker in workers)
+    assert not first & second
+    assert len(first | second) == len(types) < len(specs)

@@ -1,5 +1,7 @@
 """One backend at work: workers that share a queue of settled cases, each asked by a thread of its own.
 
+Cases of one program follow one another, and go to one worker: another would compile the program again.
+
 Random programs are many and each is new to the compiler, which takes long to start: several of them are compiled
 together before they are launched. Whatever then goes wrong is asked for again in a new process, where the program
 stands alone, so that a cell is its own.
@@ -52,7 +54,10 @@ class CaseRunner:
     reproducers: Path | None
     error: Exception | None = None
     """What went wrong in the suite itself."""
-    _cases: queue.Queue[Item | None] = field(default_factory=lambda: queue.Queue(QUEUED))
+    _cases: queue.Queue[list[Item] | None] = field(default_factory=lambda: queue.Queue(QUEUED))
+    """Cases of one program."""
+    _alike: list[Item] = field(default_factory=list)
+    """Those of the last program that was put, which may have more."""
     _threads: list[threading.Thread] = field(default_factory=list)
     _minimised: int = 0
     _is_cancelled: bool = False
@@ -72,10 +77,18 @@ class CaseRunner:
 
     def put(self, case: Case, verdict: Verdict) -> None:
         """One more case; waits while there are many."""
-        self._cases.put((case, verdict))
+        if self._alike and _compiled(self._alike[0][0]) != _compiled(case):
+            self._put_alike()
+        self._alike.append((case, verdict))
+
+    def _put_alike(self) -> None:
+        self._cases.put(self._alike)
+        self._alike = []
 
     def no_more(self) -> None:
         """All cases were put."""
+        if self._alike:
+            self._put_alike()
         for _ in self._threads:
             self._cases.put(None)
 
@@ -108,18 +121,18 @@ class CaseRunner:
                     self.error = error
 
     def _next(self) -> tuple[list[Item], bool]:
-        """One case, or several random programs; and whether more may come."""
+        """The cases of one program, or several random programs; and whether more may come."""
         items: list[Item] = []
         while len(items) < COMPILED_AT_ONCE:
-            item = self._taken()
-            if item is None:
+            taken = self._taken()
+            if taken is None:
                 return items, False
-            items.append(item)
-            if not _is_random(item[0]):
+            items += taken
+            if not _is_random(taken[0][0]):
                 break
         return items, True
 
-    def _taken(self) -> Item | None:
+    def _taken(self) -> list[Item] | None:
         """What was put next; None if there is nothing more, or the bench was cancelled."""
         while not self._is_cancelled:
             with suppress(queue.Empty):
@@ -183,6 +196,11 @@ class CaseRunner:
 
 def _is_random(case: Case) -> bool:
     return case.address.group == "fuzz"
+
+
+def _compiled(case: Case) -> tuple[str, str]:
+    """What is equal for cases of which a worker compiles the program once. Other ways in do more than that."""
+    return case.launch.entry, case.launch.program.fingerprint()
 
 
 def _failed_at_once(cells: Sequence[Cell], outcome: Outcome) -> Cell:
