@@ -12,6 +12,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import product
 from random import Random
 
 from vyre_conform.address import address
@@ -29,6 +30,8 @@ ROWS = {"own": 80, "uniform": 80, "literal": 300, "short": 40}
 """Elements of a row, by what ends the loop."""
 GROUP = 16
 INVOCATIONS = GROUP + 1
+GRID = (2, 1, 1)
+"""Workgroups that have them. An invocation for each element would leave most without a row."""
 MEMORIES = (Memory.STORAGE, Memory.WORKGROUP, Memory.PRIVATE)
 HOMES = ("local", "element", "private")
 """Where the total of a loop is kept."""
@@ -60,15 +63,17 @@ Model = Callable[[Row, int, int, Add], None]
 
 
 def specs() -> Iterator[Spec]:
-    """All kinds on u32, and one kind on all types. The smallest run has two distances of each."""
+    """All kinds on u32, and one kind on all types.
+
+    The smallest run has two distances of a third of the kinds, and of the other types both, each in another memory.
+    """
     for kind in KINDS:
         for memory in MEMORIES:
             for end in ROWS:
                 yield from _distances(kind, memory, end, u32)
-    for dtype in (*INTEGERS, *FLOATS):
-        for memory in MEMORIES:
-            if dtype is not u32:
-                yield from _distances("flow", memory, "own", dtype)
+    others = [dtype for dtype in (*INTEGERS, *FLOATS) if dtype is not u32]
+    for number, (dtype, memory) in enumerate(product(others, MEMORIES)):
+        yield from _distances("flow", memory, "own", dtype, turn=number % 2)
     for op in TOTALS:
         for home in HOMES:
             for end in ROWS:
@@ -80,11 +85,14 @@ def specs() -> Iterator[Spec]:
         yield seeded(address("recurrences", "schedule", memory=memory.value), _schedule, memory)
 
 
-def _distances(kind: str, memory: Memory, end: str, dtype: DType) -> Iterator[Spec]:
+def _distances(kind: str, memory: Memory, end: str, dtype: DType, turn: int | None = None) -> Iterator[Spec]:
+    """All distances: the smallest run has two, or that of `turn`, or none."""
     keys = {"memory": memory.value, "end": end, "dtype": dtype}
-    chosen = zlib.crc32(f"{kind} {memory.value} {end} {dtype}".encode())
+    number = zlib.crc32(f"{kind} {memory.value} {end} {dtype}".encode())
+    two = (2, 3 + number % 6)
+    chosen = (two if number % 3 == 0 else ()) if turn is None else (two[turn],)
     for distance in DISTANCES:
-        size = Size.CI if distance in (2, 3 + chosen % 6) and (dtype is not u32 or chosen % 3 == 0) else Size.FULL
+        size = Size.CI if distance in chosen else Size.FULL
         at = address("recurrences", kind, **keys, distance=distance)
         yield seeded(at, _recurrence, kind, memory, end, dtype, distance, size=size)
 
@@ -107,7 +115,7 @@ def _recurrence(
     inputs = {"ends": pack(u32, [*stops, count]), "out": _packed(dtype, rows)}
     for row, own in zip(rows, stops, strict=True):
         model(row, {"own": own, "uniform": stops[0]}.get(end, count), distance, _addition(dtype))
-    return Launch(program=p.build(), inputs=inputs), Exactly((_packed(dtype, rows),))
+    return Launch(program=p.build(), inputs=inputs, grid=GRID), Exactly((_packed(dtype, rows),))
 
 
 def _total(op: str, home: str, end: str, dtype: DType, rng: Random) -> tuple[Launch, Expected]:
@@ -371,7 +379,7 @@ def _schedule(memory: Memory, rng: Random) -> tuple[Launch, Expected]:
     given = [word for block in blocks for word in _padded(block)]
     words = [word for block, stop in zip(blocks, stops, strict=True) for word in _padded(_scheduled(block, stop))]
     inputs = {"ends": pack(u32, [*stops, SCHEDULE]), "out": pack(u32, given)}
-    return Launch(program=p.build(), inputs=inputs), Exactly((pack(u32, words),))
+    return Launch(program=p.build(), inputs=inputs, grid=GRID), Exactly((pack(u32, words),))
 
 
 def _padded(words: list[int]) -> list[int]:
