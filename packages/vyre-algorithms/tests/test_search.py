@@ -199,13 +199,16 @@ FIRST = [(k, largest) for k in (1, 2, search.LEADING) for largest in (True, Fals
 @pytest.mark.parametrize(
     ("dtype", "k", "largest"),
     [
-        pytest.param(dtype, *first, marks=() if turn % 3 == place % 3 else pytest.mark.slow)
+        pytest.param(dtype, *first, marks=() if turn % len(FIRST) == place else pytest.mark.slow)
         for turn, dtype in enumerate([*TYPES, "?"])
         for place, first in enumerate(FIRST)
     ],
 )
 def test_a_few_elements_of_rows_are_those_of_sorted_rows(dtype, k, largest, monkeypatch):
-    """They are those of the sorted rows, equal ones in their order; rows in order and in reverse move the most."""
+    """They are those of the sorted rows, equal ones in their order; rows in order and in reverse move the most.
+
+    Each type has one of `FIRST` in turns, and `-m slow` the others.
+    """
     x = data(dtype, 5 * k * search.PER_LEADING).reshape(5, -1)
     x[1:3] = va.sort(x[1:3], backend="cpu")
     x[2], x[3] = x[2, ::-1].copy(), x[3, 0]
