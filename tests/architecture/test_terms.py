@@ -7,6 +7,7 @@ import io
 import re
 import tokenize
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -38,9 +39,11 @@ PHRASES = {
     "in_step": "lockstep or masked",
     "in_a_row": "coarsening or batch of workgroups",
 }
+NAME = re.compile(r"[^\W\d]\w*")
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
+@cache
 def refused(name: str) -> list[str]:
     """The refused words of an identifier, each with its replacement."""
     words = [word.lower() for word in WORD.findall(name)]
@@ -51,6 +54,8 @@ def refused(name: str) -> list[str]:
 
 def findings(source: str) -> Iterator[str]:
     """Line, identifier and replacement of each refused word in a module."""
+    if not any(map(refused, NAME.findall(source))):
+        return  # not even in a text or a comment: most modules need not be cut into tokens
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.NAME:
             for what in refused(token.string):

@@ -44,6 +44,8 @@ def target_words(text: str) -> set[str]:
 
 def findings(source: str) -> Iterator[tuple[int, str]]:
     """Line and word of each target word in a module's names, texts and comments."""
+    if not target_words(source):
+        return  # nor has a token one: most modules need not be cut into tokens
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type in READABLE:
             for word in sorted(target_words(token.string)):
