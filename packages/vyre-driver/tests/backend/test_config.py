@@ -5,7 +5,7 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from vyre_driver.backend.config import DispatchConfig, Preference
 from vyre_driver.errors import InvalidLaunch
@@ -71,7 +71,6 @@ ODD = st.one_of(
 
 
 @given(st.fixed_dictionaries({}, optional={field.name: ODD for field in fields(DispatchConfig)}))
-@settings(max_examples=400)
 def test_every_field_of_any_type_is_taken_or_refused(given: dict[str, object]) -> None:
     """What is taken is hashed, compared and shown like any other."""
     try:

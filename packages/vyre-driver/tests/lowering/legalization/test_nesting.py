@@ -180,7 +180,7 @@ def test_deadlines_are_checked_inside_of_passes() -> None:
 
 
 def test_a_deadline_that_passes_inside_of_a_pass_ends_it_there() -> None:
-    source = long(3_000)
+    source = long(1_000)
     whole = Passes(10**9)
     lowered_for(LOOPING, source.validate(), whole)
     calls, _ = work(lambda: lowered_for(LOOPING, source.validate()), 10**9)
