@@ -928,9 +928,9 @@ def length_of_scalars(x: vy.f32, y: vy.f32) -> vy.Array[vy.f32, "n"]:
     total[0] += x[vy.index()]
     ^^^^^^^^
 Fix: write an atomic, as in total.atomic_add(0, x), or compute it outside of the kernel, as with vy.sum(x), or in one invocation, as with @vy.kernel(shape=1)
-""",
+""",  # noqa: E501
     shape="n",
-)  # noqa: E501
+)
 def lost_updates(x: vy.Array[vy.u32, "n"], total: vy.InOut[vy.u32, 1]):
     total[0] += x[vy.index()]
 
