@@ -116,6 +116,17 @@ def test_transposes_of_every_type():
         same(va.transpose(x, backend="cpu"), np.ascontiguousarray(x.T))
 
 
+@pytest.mark.parametrize(("number", "rows"), [(1, 1), (600, 9), (8191, 1), (8190, 2), (8190, 3), (5000, 9000)])
+def test_rows_of_few_and_many_elements(number, rows):
+    """One launch or several: the elements of a row keep their order, and each row has a start."""
+    of_each, columns, values = data("u4", number) % rows, data("u2", number), data("f2", number)
+    order = np.argsort(of_each, kind="stable")
+    found = va.csr(of_each, columns, values, rows, backend="cpu")
+    wanted = values[order], columns[order], np.searchsorted(of_each[order], np.arange(rows + 1))
+    for mine, theirs in zip(found, wanted, strict=True):
+        same(mine, theirs)
+
+
 def test_sparse_products(backend):
     dense = data("i4", (50, 30)) * (data("u1", (50, 30)) < 30)
     rows, columns = np.nonzero(dense)
@@ -189,6 +200,14 @@ def test_shuffles(backend):
     drawn = va.sample(1000, 10, 3, backend=backend)
     assert np.unique(drawn).size == 10
     assert drawn.max() < 1000
+
+
+@pytest.mark.parametrize("number", [0, 1, 2, 1001, 4097, 8192, 8193])
+def test_shuffles_are_in_the_order_of_words(number):
+    order = np.argsort(va.philox(5, 2 * number).view(np.uint64), kind="stable")
+    x, wide = data("f2", number), data("u1", (number, 3))
+    same(va.shuffle(x, 5, backend="cpu"), x[order])
+    same(va.shuffle(wide, 5, backend="cpu"), wide[order])
 
 
 MESSAGES = [b"", b"abc", bytes(55), bytes(56), bytes(63), bytes(64), bytes(range(256)) * 5, b"x" * 1000]

@@ -38,6 +38,15 @@ def matches(text, patterns):
     return [(start, number) for _, _, number, start in sorted(found)]
 
 
+@pytest.mark.parametrize("length", [1, 2, 300, 1024, 1025, 4096, 4097])
+def test_patterns_of_short_texts(length):
+    """Matches are counted before there is memory for them, or it is enough for any number of them."""
+    text = (b"ushers aaaaahishe" * 300)[:length]
+    for patterns in ([b"she"], [b"aaaa", b"aaa", b"aa", b"a"], [b"x"], [b"aa"] * 5):
+        starts, numbers = va.find_all(text, patterns, backend="cpu")
+        assert list(zip(starts.tolist(), numbers.tolist(), strict=True)) == matches(text, patterns)
+
+
 @pytest.mark.parametrize("patterns", [[b"he", b"she", b"his", b"hers", b"he"], [b"a" * 9, b"a"], [b"xyz"], []])
 def test_patterns(backend, patterns):
     text = (b"ushers ahishe " * 700)[: 300 if backend == "reference" else 4096 + 700] + b"aaaaaaaaaaa"

@@ -469,6 +469,7 @@ def test_other_names_are_refused(given, message):
         (lambda x, wrong: va.kmeans(wrong.reshape(3, 1), 1), "points"),
         (lambda x, wrong: va.find_all(wrong, [b"a"]), "text"),
         (lambda x, wrong: va.gather(x[0], wrong), "indices"),
+        (lambda x, wrong: va.shuffle(wrong, 1), "x"),
         (lambda x, wrong: va.segmented_reduce(x[0], wrong), "starts"),
     ],
 )

@@ -50,9 +50,10 @@ from vyre_driver.errors import InvalidInput
 from vyre_driver.graph.recorded import RecordedRange
 from vyre_driver.plan.gather import layout_of, position
 from vyre_driver.plan.strides import contiguous_strides
+from vyre_driver.tune.distribution import SERIAL
 from vyre_foundation import DType, LengthOf, Program, Value, program, u32
 from vyre_foundation.build.arguments import shown
-from vyre_foundation.dtype import bool_, f32, u64
+from vyre_foundation.dtype import bool_, f32, i64, u64
 from vyre_foundation.functions import fma, max as greatest, min as least
 
 STRIPS_FROM, STRIPS_FROM_WIDE = 96, 64
@@ -434,6 +435,8 @@ def csr(rows: object, columns: object, values: object, /, number: int, *, backen
         raise InvalidInput("rows", needed=needed, got=got, fix="pass a row for each value")
     fix = "pass the number of all rows as `number`"
     of_each = places_below(of_each, most, "rows", fix, backend)
+    if 0 < of_each.size <= SERIAL - most and runs_loops([of_each, of_columns, of_values], backend):
+        return _in_few_rows(of_each, of_columns, of_values, most, backend)
     order = argsort(of_each, backend=backend)
     sought = counted_up(most)
     ordered = gather(of_each, order, backend=backend)
@@ -442,10 +445,44 @@ def csr(rows: object, columns: object, values: object, /, number: int, *, backen
     return gather(of_values, order, backend=backend), gather(of_columns, order, backend=backend), starts
 
 
+def _in_few_rows(rows: Array, columns: Array, values: Array, number: int, backend: Backend) -> tuple[Array, ...]:
+    """What `csr` gives for a few elements, of which there are some, and rows, which are u32 and in bounds."""
+    kinds = type_of(values), type_of(columns)
+    given = {"rows": rows, "columns": bits_of(columns, kinds[1]), "values": bits_of(values, kinds[0])}
+    given["slots"] = slots_beside(rows, number + 1)
+    found = launch(_few_rows(*map(bits_type, kinds)), given, 1, backend)
+    moved, of_moved = (of_bits(found[name], kind) for name, kind in zip(("moved", "of_moved"), kinds, strict=True))
+    return moved, of_moved, found["starts"]
+
+
 def _added(state: DType, total: Value, a: Value, b: Value) -> Value:
     if state is not a.dtype:
         a, b = a.cast(state), b.cast(state)
     return fma(a, b, total) if state.is_float else total + a * b
+
+
+@lru_cache(maxsize=64)
+def _few_rows(kind: DType, of_columns: DType) -> Program:
+    """The elements in the order of their rows, their columns, and where rows start, by one invocation, which counts."""
+    with program("few_rows", 1) as p:
+        rows, columns, values = p.read("rows", u32), p.read("columns", of_columns), p.read("values", kind)
+        slots = p.read("slots", bool_)
+        moved, of_moved = p.write("moved", kind, like=values), p.write("of_moved", of_columns, like=columns)
+        starts, counts = p.write("starts", i64, like=slots), p.scratch("counts", u32, LengthOf("slots"))
+        with p.range(rows.length) as k:
+            row = p.let(rows[k])
+            counts[row] = counts[row] + 1
+        before = p.var(0, u32)
+        with p.range(slots.length) as row:
+            count = p.let(counts[row])
+            starts[row], counts[row] = before.get().cast(i64), before
+            before += count
+        with p.range(rows.length) as k:
+            row = p.let(rows[k])
+            place = p.let(counts[row])
+            counts[row] = place + 1
+            moved[place], of_moved[place] = values[k], columns[k]
+    return p.build()
 
 
 @lru_cache(maxsize=64)

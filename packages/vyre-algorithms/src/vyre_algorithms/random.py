@@ -9,11 +9,14 @@ from math import pi, prod
 
 import numpy as np
 
-from vyre_algorithms.arguments import Array, Backend, as_dtype, count
+from vyre_algorithms.arguments import Array, Backend, as_dtype, count, type_of
 from vyre_algorithms.launches import launch, runs_loops, slots_beside, zeros_beside
-from vyre_algorithms.move import gather, with_axes
-from vyre_algorithms.sorts import argsort, sort_bits
+from vyre_algorithms.move import take_few, with_axes
+from vyre_algorithms.order import KeyType
+from vyre_algorithms.short_sorts import sort_serially
+from vyre_algorithms.sorts import sort_bits
 from vyre_driver.errors import InvalidInput
+from vyre_driver.tune.distribution import SERIAL
 from vyre_foundation import (
     Array as Buffer,
     DType,
@@ -150,10 +153,17 @@ def shuffle(x: object, /, key: int, *, backend: Backend = None) -> Array:
     Raises:
         InvalidInput: An argument is invalid.
     """
-    array = with_axes(x)
+    array, of_key = with_axes(x), _key(key)
+    type_of(array)  # which refuses other types
     number = array.shape[0]
-    words = _made(PHILOX, key, 2 * number, 0, backend, array)
-    return gather(array, argsort(words.view(np.uint64), backend=backend), backend=backend)
+    if not number:
+        return array.copy()
+    if number <= SERIAL and runs_loops([array], backend):
+        order = launch(_order(), {"key": of_key, "slots": slots_beside(array, number)}, 1, backend)["order"]
+    else:
+        words = _made(PHILOX, key, 2 * number, 0, backend, array).view(np.uint64)
+        order = sort_bits(words, True, False, number, backend)
+    return take_few(array, order, backend)
 
 
 def sample(size: int, k: int, key: int, *, backend: Backend = None) -> Array:
@@ -227,11 +237,15 @@ def _made(generator: Generator, key: int, size: int, counter: int, backend: Back
         return zeros_beside(model, (0,), generator.dtype)
     blocks = -(-number // generator.elements)
     given = {
-        "key": _little(count(key, "key", (1 << 64) - 1), 2),
+        "key": _key(key),
         "counter": _little(count(counter, "counter", (1 << 32 * width) - 1), width),
         "blocks": slots_beside(model, blocks),
     }
     return launch(_program(generator), given, -(-blocks // GROUP), backend)["out"][:number]
+
+
+def _key(key: int) -> Array:
+    return _little(count(key, "key", (1 << 64) - 1), 2)
 
 
 def _little(number: int, words: int) -> Array:
@@ -257,6 +271,20 @@ def _program(generator: Generator) -> Program:
                 found = generator.finish(p, found)
             for n, element in enumerate(found):
                 out[i * elements + n] = element
+    return p.build()
+
+
+@lru_cache(maxsize=1)
+def _order() -> Program:
+    """The order of few random words by one invocation, which makes them."""
+    with program("random_order", 1) as p:
+        slots = p.read("slots", bool_)
+        words, order = p.scratch("words", u64, LengthOf("slots")), p.write("order", u32, like=slots)
+        key, zero = p.uniform("key", u32, 2), constant(u32, 0)
+        with p.range((words.length + 1) >> 1) as i:
+            for n, pair in enumerate(_pairs(p, _philox(p, [i, zero, zero, zero], [key[0], key[1]]))):
+                words[2 * i + n] = pair  # the last of an odd number is out of bounds
+        sort_serially(p, words, order, KeyType.of(u64), has_places=True, length_of="slots")
     return p.build()
 
 
@@ -352,10 +380,15 @@ def _threefry(p: ProgramBuilder, counter: Words, key: Words) -> Words:
     return [x, y]
 
 
+def _pairs(p: ProgramBuilder, words: Words) -> Words:
+    """Each two words as u64, of which the first is the low one."""
+    pairs = zip(words[::2], words[1::2], strict=True)
+    return [p.let(low.cast(u64) | (high.cast(u64) << 32)) for low, high in pairs]
+
+
 def _doubles(p: ProgramBuilder, words: Words) -> Words:
     """The 53 high bits of each two words, as u64."""
-    pairs = zip(words[::2], words[1::2], strict=True)
-    return [p.let((low.cast(u64) | (high.cast(u64) << 32)) >> 11) for low, high in pairs]
+    return [pair >> 11 for pair in _pairs(p, words)]
 
 
 def _uniform32(p: ProgramBuilder, words: Words) -> Words:

@@ -118,15 +118,22 @@ def serial_sort(key_type: KeyType, has_places: bool) -> Program:
 
 
 def sort_serially(
-    p: ProgramBuilder, keys: Buffer, result: Buffer, key_type: KeyType, *, has_places: bool = False
+    p: ProgramBuilder,
+    keys: Buffer,
+    result: Buffer,
+    key_type: KeyType,
+    *,
+    has_places: bool = False,
+    length_of: str = "keys",
 ) -> None:
     """Have one invocation sort keys, or with `has_places` their indices, into a buffer of their number.
 
-    The digits of all passes are counted first: a pass whose keys have one digit moves nothing, and is left out.
+    That is the length of the input `length_of`. The digits of all passes are counted first: a pass whose keys have one
+    digit moves nothing, and is left out.
     """
     length = keys.length
     # Elements move from one half to the other.
-    halves = p.scratch("halves", result.dtype, LengthOf("keys", times=2))
+    halves = p.scratch("halves", result.dtype, LengthOf(length_of, times=2))
     counts = [p.private(f"counts{n}", u32, DIGITS) for n in range(keys.dtype.bits // DIGIT)]
 
     def digit(key: Value, n: int) -> Value:
