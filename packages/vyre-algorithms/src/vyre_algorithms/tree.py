@@ -7,8 +7,9 @@ result of the block. A lane without elements has the identity, which changes no 
 sequence that is combined in the same way, until one is left.
 
 So the order depends on the length of the sequence alone. A workgroup of 16 invocations combines a block, each of them
-four lanes: rows of a block are read one after another, and additions do not wait for each other. Of sequences that lie
-side by side, an invocation combines a block, and of short ones a sequence.
+four lanes: rows of a block are read one after another, and additions do not wait for each other. Bools have a
+workgroup of 64, a lane each: a vector has that many. Of sequences that lie side by side, an invocation combines a
+block, and of short ones a sequence.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from vyre_foundation.functions import min as least, sqrt
 LANES, STEPS = 64, 64
 BLOCK = LANES * STEPS
 WIDTH = 16
-"""Invocations of a workgroup."""
+"""Invocations of a workgroup, except for bools."""
 COLUMNS = 64
 """Sequences of a workgroup, where they lie side by side or are short."""
 SIDE_BY_SIDE = 16
@@ -92,6 +93,11 @@ class Reduction:
     def names(self) -> tuple[str, ...]:
         """The names of the arrays in programs."""
         return (*(f"x{n}" for n in range(len(self.inputs))), *(["centre"] * (self.centre is not None)))
+
+    @cached_property
+    def width(self) -> int:
+        """The invocations of a workgroup."""
+        return LANES if self.state == (bool_,) else WIDTH
 
     @cached_property
     def of_states(self) -> Reduction:
@@ -331,7 +337,7 @@ def block_program(
 
     A `quotient` is what is written in place of the states.
     """
-    with program(f"reduce_{reduction.name}", WIDTH) as p:
+    with program(f"reduce_{reduction.name}", reduction.width) as p:
         sources, centre = reduction.sources(p)
         block = p.workgroup_id(0)
         begin: Value | None = None
@@ -379,7 +385,9 @@ def _combined_in_lanes(
 ) -> list[Buffer]:
     """The state of the block of a workgroup, which `by_halves` leaves in memory of a name."""
     append = reduction.append or reduction.combine
-    lanes = [(p.local_id(0) + n, [p.var(value) for value in reduction.identity]) for n in range(0, LANES, WIDTH)]
+    lanes = [
+        (p.local_id(0) + n, [p.var(value) for value in reduction.identity]) for n in range(0, LANES, reduction.width)
+    ]
     with p.if_(last - first >= BLOCK):
         for lane, own in lanes:
             assign(p, own, leaf(first + lane))
@@ -414,14 +422,14 @@ class _Results:
 def by_halves(p: ProgramBuilder, reduction: Reduction, own: Sequence[State], name: str = "lanes") -> list[Buffer]:
     """The states of all lanes, combined by halves in memory of a name; the result is in the elements 0.
 
-    An invocation of a workgroup of 16 has those of some lanes that are 16 apart. Invocation 0 may load the result at
-    once, the others after a barrier.
+    An invocation has those of some lanes that are as far apart as there are invocations. Invocation 0 may load the
+    result at once, the others after a barrier.
     """
     lane = p.local_id(0)
-    shared = [p.workgroup(f"{name}{n}", dtype, WIDTH) for n, dtype in enumerate(reduction.state)]
+    shared = [p.workgroup(f"{name}{n}", dtype, reduction.width) for n, dtype in enumerate(reduction.state)]
     for memory, value in zip(shared, halved(p, reduction, own), strict=True):
         memory[lane] = value
-    half = WIDTH // 2
+    half = reduction.width // 2
     while half:
         p.barrier()
         with p.if_(lane < half):
