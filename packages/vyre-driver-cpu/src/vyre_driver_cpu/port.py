@@ -206,10 +206,11 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
             call(address)
 
         def on_threads(values: Sequence[Any], first: int = 0) -> None:
-            for place, value in zip(places, values):  # noqa: B905
+            for place, value in zip(places, values):  # noqa: B905 - as above
                 slots[place] = value.address
             job = self._job(module, kernel, arguments, longest, first)
-            order.run(pool(), PoolJobs.of(job), memories, (module, arguments, values), arguments.cancel)
+            used = [*memories, *(value for value in values if isinstance(value, HostMemory))]
+            order.run(pool(), PoolJobs.of(job), used, (module, arguments, values), arguments.cancel)
 
         if longest <= LONGEST_BLOCKING:
             return run if module.queue == CALLER else on_threads

@@ -225,8 +225,8 @@ nothing:
   ret i1 false
 }
 
-; Tells threads that the list has another head: those that poll by its number, and as many that sleep as are wanted, all for
-; a negative number. Called under the lock.
+; Tells threads that the list has another head: those that poll by its number, and as many that sleep as are wanted. If these
+; are more than eight, or the number is negative, all are woken at once. Called under the lock, for which they wait.
 define internal void @new_head(ptr %pool, i32 %wanted) {
 entry:
   %heads.at = getelementptr inbounds %pool, ptr %pool, i32 0, i32 6
@@ -234,7 +234,7 @@ entry:
   %more = add i32 %heads, 1
   store atomic i32 %more, ptr %heads.at monotonic, align 4
   %work = getelementptr inbounds %pool, ptr %pool, i32 0, i32 1
-  %is.for.all = icmp slt i32 %wanted, 0
+  %is.for.all = icmp ugt i32 %wanted, 8
   br i1 %is.for.all, label %all, label %few
 few:
   %woken = phi i32 [ 0, %entry ], [ %more.woken, %one ]
