@@ -183,7 +183,9 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
         *,
         is_brief: bool = False,
     ) -> Callable[[Sequence[Any]], None]:
-        """All launches use the same slots. Where the calling thread does the work, a call allocates nothing.
+        """All launches use the same slots: each ends before the next begins, and after an error there is no next one.
+
+        Where the calling thread does the work, a call allocates nothing.
 
         A launch that is not known to end soon begins there too, also if it is for the threads, which do what is left
         of it after a while.

@@ -318,8 +318,8 @@ leave:
   ret void
 }
 
-; Appends jobs, which lie behind each other, as their shares do. `%takes_part` is 1 if the calling thread takes part at once:
-; then one thread less is woken, where it may.
+; Appends jobs, which lie behind each other, as their shares do. `%takes_part` is 1 if the calling thread waits at once and
+; takes part in brief jobs: for such a job, one thread less is woken.
 define void @submit(ptr %pool, ptr %job, i64 %number, ptr %all.shares, i32 %takes_part) {
 entry:
   br label %prepare

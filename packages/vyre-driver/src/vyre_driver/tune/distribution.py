@@ -29,8 +29,9 @@ share of all keys, since one worker sorts it."""
 FEW_BYTES = 1 << 16
 """The fullest bucket that may have a greater share."""
 SPLIT_DIGITS, SPLIT_DIGITS_OF_SPREAD, SPLIT_DIGITS_OF_MANY, MANY_KEYS = 4, 6, 7, 1 << 23
-"""Digits in which keys differ, at least, where passes for each take longer than buckets that a sample divides: of up to
-`MANY_KEYS` keys, of these where leading digits would do too, and of more keys."""
+"""Digits in which keys differ, at least, where buckets that a sample divides take less time than other methods. The
+first two are for up to `MANY_KEYS` keys: crowded ones, and ones whose leading digits are spread. The third is for more
+keys."""
 FEW_KEYS, FEW_FROM, FEW_DIGITS = 100, 1 << 16, 3
 """Different keys in a sample, at most, where such buckets have one key each; and the number of all keys and of the
 digits in which they differ, at least, for which this takes less time."""
