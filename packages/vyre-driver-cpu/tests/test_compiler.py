@@ -1,13 +1,18 @@
 """What LLVM is asked to do, and what it allocates."""
 
+import os
+import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
 from vyre_driver import DispatchConfig
 from vyre_driver_cpu import compiler
 from vyre_driver_cpu.ahead import assembly_ahead
+from vyre_driver_cpu.cpu import named
+from vyre_driver_cpu.runtime import runtime_text
 from vyre_foundation.text import parse
 
 resource = pytest.importorskip("resource", reason="the system does not say how much memory a process has had")
@@ -27,6 +32,49 @@ def most_after(times):
 before = most_after(20)
 print(most_after(200) - before)
 """
+
+RUNTIME_DYLD = """
+import numpy as np
+from vyre_driver import backend_for
+from vyre_driver_cpu import compiler, runtime
+from vyre_foundation.text import parse
+
+compiler.HAS_JITLINK = False
+program = parse('''program p workgroup(64, 1, 1) {
+  read x: f32[] @0; write out: f32[len(x)] @1; private some: f32[4096];
+  let i = global_id.x;
+  for k in 0..4096 { some[k] = f32(k) * 0.5; }
+  if i < len(x) { out[i] = x[i] * 1.25 + some[i % 4096]; }
+}''')
+x = np.arange(10_000, dtype=np.float32)
+wanted = x * np.float32(1.25) + np.arange(10_000) % 4096 * np.float32(0.5)
+assert np.array_equal(backend_for("cpu").dispatch_arrays(program, {"x": x})["out"], wanted)
+assert runtime.pool.cache_info().currsize, "threads have taken part"
+"""
+
+
+def test_code_runs_where_llvmlite_has_no_jitlink() -> None:
+    """On Windows it refuses to make a JIT compiler with JITLink: kernels and the pool of threads need the other one."""
+    environment = {**os.environ, "VYRE_CACHE": "off", "VYRE_CPU_THREADS": "2"}
+    subprocess.run([sys.executable, "-c", RUNTIME_DYLD], check=True, env=environment)
+
+
+@pytest.mark.parametrize(
+    ("platform", "triple"),
+    [
+        ("linux", "aarch64-unknown-linux-gnu"),
+        ("darwin", "arm64-apple-darwin"),
+        ("win32", "x86_64-pc-windows-msvc"),
+        ("win32", "aarch64-pc-windows-msvc"),
+    ],
+)
+def test_the_pool_compiles_for_every_system(platform: str, triple: str) -> None:
+    x86, arm = named("x86-64-v3"), named("armv8")
+    text = runtime_text(platform)
+    code = compiler.compile_text(text, replace(x86 if triple.startswith("x86") else arm, triple=triple), level=0)
+    calls = set(re.findall(r"^declare .*@(\w+)\(", text, re.MULTILINE))
+    assert len(calls) > 5
+    assert all(name.encode() in code for name in calls)
 
 
 def test_passes_are_freed() -> None:

@@ -17,6 +17,8 @@ from llvmlite.binding.ffi import ObjectRef
 
 from vyre_driver_cpu.cpu import Cpu, host, llvm_lock
 
+HAS_JITLINK = sys.platform != "win32"
+"""Whether llvmlite offers JITLink, LLVM's newer linker of code in memory, and not RuntimeDyld alone."""
 LEVEL = 3
 LOCALLY = "; optimize: locally"
 """The first line of a long text whose vectors are made already. LLVM's whole pipeline combines its instructions again
@@ -43,7 +45,8 @@ def compile_text(text: str, cpu: Cpu, level: int = LEVEL) -> bytes:
 def optimized(text: str, cpu: Cpu, level: int = LEVEL) -> llvm.ModuleRef:
     """The module after LLVM's optimizer; RuntimeError if the text is no LLVM IR."""
     target = target_machine(cpu.of_optimizer, level)
-    module = llvm.parse_assembly(f'target datalayout = "{target.target_data}"\ntarget triple = "{cpu.triple}"\n{text}')
+    head = f'target datalayout = "{target.target_data}"\ntarget triple = "{target.triple}"\n'
+    module = llvm.parse_assembly(head + text)
     module.verify()
     if level and (text.startswith(LOCALLY) or _is_long(text)):
         _optimize_locally(module, target)
@@ -194,11 +197,12 @@ def assembly(text: str, cpu: Cpu) -> str:
 def target_machine(cpu: Cpu, level: int) -> llvm.TargetMachine:
     """LLVM's code generator for a CPU.
 
-    Code and its constants are side by side in memory, and instructions reach them by offsets of 32 bits; the linker
-    adds tables and stubs for what is further away. Whether it does for Windows is not measured: addresses are whole.
+    Code and its constants are side by side in memory, and instructions reach them by offsets of 32 bits; JITLink adds
+    tables and stubs for what is further away. RuntimeDyld does not, so addresses are whole for it. On Windows llvmlite
+    then also takes the format ELF for object code, which RuntimeDyld links best.
     """
     target = llvm.Target.from_triple(cpu.triple)
-    model = "jitdefault" if "windows" in cpu.triple else "small"
+    model = "small" if HAS_JITLINK and "windows" not in cpu.triple else "jitdefault"
     return target.create_target_machine(
         cpu=cpu.model, features=cpu.features, opt=level, reloc="pic", codemodel=model, jit=True
     )
@@ -260,4 +264,4 @@ def _unload(
 @cache
 def _jit() -> llvm.LLJIT:
     """The linker of this process, alive until its end: code in memory may run on any thread."""
-    return llvm.create_lljit_compiler(target_machine(host(), LEVEL), use_jit_link=True)
+    return llvm.create_lljit_compiler(target_machine(host(), LEVEL), use_jit_link=HAS_JITLINK)

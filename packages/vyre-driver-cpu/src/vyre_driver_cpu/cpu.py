@@ -7,6 +7,7 @@ code is stored, and each piece of code names what it needs.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from dataclasses import dataclass, replace
 from functools import cache
@@ -174,7 +175,9 @@ def named(name: str) -> Cpu:
 
 def memory_bytes() -> int | None:
     """The memory of this machine; None where the system does not say."""
+    if sys.platform == "win32":
+        return None
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):
+    except (OSError, ValueError):
         return None

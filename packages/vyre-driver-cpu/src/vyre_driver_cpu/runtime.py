@@ -235,15 +235,15 @@ def past_caches() -> int:
 def native() -> LoadedCode:
     """The functions of `runtime.ll`, as all pools of the process use them."""
     names = ("work", "submit", "run", "await", "has_ended", "cancel", "begin", "ask", "fill", "fill_whole", "replay")
-    return LoadedCode(_runtime_code(), names)
+    return LoadedCode(compile_text(runtime_text(sys.platform), host(), level=0), names)
 
 
-def _runtime_code() -> bytes:
+def runtime_text(platform: str) -> str:
+    """The functions of `runtime.ll` for a system, named as `sys.platform` does."""
     folder = files(__package__)
-    system = (folder / ("windows.ll" if sys.platform == "win32" else "posix.ll")).read_text()
-    clock = _CLOCK_MONOTONIC.get(sys.platform, _OTHER_CLOCK_MONOTONIC)
-    system = system.replace("i32 CLOCK_MONOTONIC", f"i32 {clock}")
-    return compile_text(system + (folder / "runtime.ll").read_text(), host(), level=0)
+    system = (folder / ("windows.ll" if platform == "win32" else "posix.ll")).read_text()
+    clock = _CLOCK_MONOTONIC.get(platform, _OTHER_CLOCK_MONOTONIC)
+    return system.replace("i32 CLOCK_MONOTONIC", f"i32 {clock}") + (folder / "runtime.ll").read_text()
 
 
 if hasattr(os, "register_at_fork"):

@@ -52,7 +52,7 @@ class Child:
         assert self._process.stdin is not None
         try:
             send(self._process.stdin, message, blobs)
-        except (BrokenPipeError, ConnectionResetError, ValueError) as error:
+        except (OSError, ValueError) as error:  # Windows has other numbers for a broken pipe
             raise Closed from error
 
     def receive(self, seconds: float) -> tuple[dict[str, Any], list[bytes]]:

@@ -170,8 +170,8 @@ def _drain() -> None:
 
 def _skip_exit_handlers() -> None:
     """Let ``exit(status)`` of the C library be ``_exit(status)``, where it has `on_exit`."""
-    with suppress(AttributeError, OSError):
-        library = ctypes.CDLL(None)
+    with suppress(AttributeError, OSError, TypeError):
+        library = ctypes.CDLL(None)  # on Windows a library has a name
         library.on_exit(library._exit, None)
 
 

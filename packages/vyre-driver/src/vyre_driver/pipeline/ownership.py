@@ -10,6 +10,7 @@ import errno
 import os
 import shlex
 import stat
+import sys
 from pathlib import Path
 
 MAX_LINKS = 40
@@ -31,7 +32,7 @@ def require_secure_folder(folder: Path) -> None:
     `FileNotFoundError` if it does not exist. Systems without user ids (Windows) are not checked: there the folders of
     a user are closed to others.
     """
-    if not hasattr(os, "geteuid"):
+    if sys.platform == "win32":
         return
     path = folder.absolute()
     at, ahead, links = Path(path.anchor), [*reversed(path.parts[1:])], 0
@@ -59,12 +60,14 @@ def require_secure_folder(folder: Path) -> None:
 
 def require_secure(path: Path, status: os.stat_result) -> None:
     """Raise `Insecure` unless `path` belongs to this user or root and no other user may write it."""
-    if hasattr(os, "geteuid"):
+    if sys.platform != "win32":
         _require(path, status, {ROOT, os.geteuid()}, sticky=False)
 
 
 def _require(path: Path, status: os.stat_result, owners: set[int], *, sticky: bool) -> None:
     """`sticky`: others may write a directory in which they can rename nothing of other users, such as /tmp."""
+    if sys.platform == "win32":
+        return
     if status.st_uid not in owners:
         raise Insecure(f"{path} belongs to user {status.st_uid}")
     if sticky and status.st_mode & stat.S_ISVTX:
@@ -78,6 +81,8 @@ def _require(path: Path, status: os.stat_result, owners: set[int], *, sticky: bo
 
 def _is_private(group: int) -> bool:
     """Whether this user, or root, is the only member of a group, as where every user has one of the same name."""
+    if sys.platform == "win32":
+        return False
     import grp  # few paths are writable for a group
     import pwd
 
