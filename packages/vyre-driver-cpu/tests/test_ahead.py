@@ -51,12 +51,14 @@ def test_source_can_be_read(rounds: Program) -> None:
 
 # fmt: off
 WITNESSES = {
-    "x86-64":    (b"\x7fELF", "pxor"),
-    "x86-64-v2": (b"\x7fELF", "pxor"),
-    "x86-64-v3": (b"\x7fELF", "vpxor"),
-    "x86-64-v4": (b"\x7fELF", "vpxor"),
-    "armv8":     (b"\x7fELF", "eor\tv"),
-    "apple-m1":  (b"\xcf\xfa\xed\xfe", "eor.16b"),
+    "x86-64":            (b"\x7fELF", "pxor"),
+    "x86-64-v2":         (b"\x7fELF", "pxor"),
+    "x86-64-v3":         (b"\x7fELF", "vpxor"),
+    "x86-64-v4":         (b"\x7fELF", "vpxor"),
+    "armv8":             (b"\x7fELF", "eor\tv"),
+    "apple-m1":          (b"\xcf\xfa\xed\xfe", "eor.16b"),
+    "windows-x86-64":    (b"\x7fELF", "pxor"),
+    "windows-x86-64-v3": (b"\x7fELF", "vpxor"),
 }
 # fmt: on
 

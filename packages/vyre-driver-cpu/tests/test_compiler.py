@@ -64,8 +64,8 @@ def test_code_runs_where_llvmlite_has_no_jitlink() -> None:
     [
         ("linux", "aarch64-unknown-linux-gnu"),
         ("darwin", "arm64-apple-darwin"),
-        ("win32", "x86_64-pc-windows-msvc"),
-        ("win32", "aarch64-pc-windows-msvc"),
+        ("win32", "x86_64-pc-windows-msvc-elf"),
+        ("win32", "aarch64-pc-windows-msvc-elf"),
     ],
 )
 def test_the_pool_compiles_for_every_system(platform: str, triple: str) -> None:

@@ -22,7 +22,10 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-NAMED = ("host", "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4", "armv8", "apple-m1")
+NAMED = (
+    *("host", "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4", "armv8"),
+    *("apple-m1", "windows-x86-64", "windows-x86-64-v3"),
+)
 """The CPUs that code ahead of time is offered for; `host` is that of this machine."""
 
 

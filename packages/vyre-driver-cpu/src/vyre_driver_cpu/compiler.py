@@ -198,11 +198,10 @@ def target_machine(cpu: Cpu, level: int) -> llvm.TargetMachine:
     """LLVM's code generator for a CPU.
 
     Code and its constants are side by side in memory, and instructions reach them by offsets of 32 bits; JITLink adds
-    tables and stubs for what is further away. RuntimeDyld does not, so addresses are whole for it. On Windows llvmlite
-    then also takes the format ELF for object code, which RuntimeDyld links best.
+    tables and stubs for what is further away. RuntimeDyld does not on x86-64, so addresses are whole for it.
     """
     target = llvm.Target.from_triple(cpu.triple)
-    model = "small" if HAS_JITLINK and "windows" not in cpu.triple else "jitdefault"
+    model = "large" if cpu.is_x86 and (not HAS_JITLINK or "windows" in cpu.triple) else "small"
     return target.create_target_machine(
         cpu=cpu.model, features=cpu.features, opt=level, reloc="pic", codemodel=model, jit=True
     )

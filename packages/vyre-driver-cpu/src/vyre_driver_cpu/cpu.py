@@ -128,11 +128,12 @@ def _kind(triple: str) -> tuple[str, str]:
 
 @cache
 def host() -> Cpu:
-    """The CPU of this process."""
+    """The CPU of this process. On Windows, too, code has the format ELF, which `RuntimeDyld` links best."""
     with llvm_lock:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
-        return tuned(Cpu(llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()))
+        triple, features = llvm.get_process_triple(), llvm.get_host_cpu_features().flatten()
+        return tuned(Cpu(f"{triple}-elf" if "windows" in triple else triple, llvm.get_host_cpu_name(), features))
 
 
 def tuned(cpu: Cpu) -> Cpu:
@@ -146,15 +147,18 @@ def _with(triple: str, model: str, features: str = "") -> Cpu:
 
 
 _X86, _ARM, _APPLE = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu", "arm64-apple-darwin"
+_WINDOWS = "x86_64-pc-windows-msvc-elf"
 NAMED = MappingProxyType({
-    "x86-64":    _with(_X86, "x86-64"),
-    "x86-64-v2": _with(_X86, "x86-64-v2", _V2),
-    "x86-64-v3": _with(_X86, "x86-64-v3", _V3),
-    "x86-64-v4": _with(_X86, "x86-64-v4", _V4),
-    "armv8":     _with(_ARM, "generic", "neon"),
-    "apple-m1":  _with(_APPLE, "apple-m1", "neon fullfp16"),
+    "x86-64":            _with(_X86, "x86-64"),
+    "x86-64-v2":         _with(_X86, "x86-64-v2", _V2),
+    "x86-64-v3":         _with(_X86, "x86-64-v3", _V3),
+    "x86-64-v4":         _with(_X86, "x86-64-v4", _V4),
+    "armv8":             _with(_ARM, "generic", "neon"),
+    "apple-m1":          _with(_APPLE, "apple-m1", "neon fullfp16"),
+    "windows-x86-64":    _with(_WINDOWS, "x86-64"),
+    "windows-x86-64-v3": _with(_WINDOWS, "x86-64-v3", _V3),
 })  # fmt: skip
-"""CPUs that code ahead of time is offered for, wherever it is made."""
+"""CPUs that code ahead of time is offered for, wherever it is made, under Linux where the name has no system."""
 
 
 def named(name: str) -> Cpu:

@@ -91,7 +91,7 @@ int main(int count, char **arguments) {
     void *(*start)(void *, char, char, const char **) = symbol("LLVMPY_CreateLLJITCompiler");
     void *target = find(triple, &message);
     if (!target) fail("the target");
-    void *jit = start(make(target, triple, cpu, features, 3, "pic", "jitdefault", 0, 1, ""), 0, 0, &message);
+    void *jit = start(make(target, triple, cpu, features, 3, "pic", "large", 0, 1, ""), 0, 0, &message);
     if (!jit) fail("the JIT compiler");
     char (*unload)(void *, const char **) = symbol("LLVMPY_LLJIT_Dylib_Tracker_Dispose");
     for (uint64_t libraries = 0;; fflush(stdout)) {

@@ -18,7 +18,7 @@ from vyre_driver.device.profile import DeviceProfile, Extent
 from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.engine.port import SourceUnit
 from vyre_driver_cpu.compiler import compile_text
-from vyre_driver_cpu.cpu import host
+from vyre_driver_cpu.cpu import NAMED, host
 from vyre_driver_cpu.launch import Argument, Grid
 from vyre_driver_cpu.memory import HostBytes, HostMemory, ReadOnlyBytes
 from vyre_driver_cpu.order import Work
@@ -26,8 +26,7 @@ from vyre_driver_cpu.port import CpuPort
 from vyre_driver_cpu.probe import CALLER
 from vyre_driver_cpu.runtime import PoolJob, runtime_text
 
-WINDOWS = replace(host(), triple="x86_64-pc-windows-msvc-elf")
-"""What llvmlite makes of the triple on Windows, for object code that is linked in memory."""
+WINDOWS = replace(host(), triple=NAMED["windows-x86-64"].triple)
 THREADS, MINUTE = 3, 60_000
 POOL, JOB, LINE = 512, 128, 64
 
