@@ -55,3 +55,26 @@ def test_a_wrong_number_of_threads_is_refused(monkeypatch: pytest.MonkeyPatch) -
         ) as caught:
             CpuBackend().prepare()
         assert caught.value.fix == "set it to one of these, or unset it"
+
+
+HARDENED = """
+import ctypes, sys
+PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN = 65, 1
+if ctypes.CDLL(None).prctl(PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN, 0, 0, 0):
+    sys.exit("this kernel has no such protection")
+from vyre_driver import backend_for
+from vyre_driver.errors import BackendUnavailable
+try:
+    backend_for("cpu")
+except BackendUnavailable as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it is a protection of Linux")
+def test_a_process_that_may_not_make_code_is_told_so() -> None:
+    done = subprocess.run([sys.executable, "-c", HARDENED], capture_output=True, text=True)
+    if done.stderr.startswith("this kernel"):
+        pytest.skip(done.stderr)
+    assert done.returncode == 0, done.stderr
+    assert "this process may not make memory executable: Permission denied. Fix: allow it" in done.stdout

@@ -36,9 +36,13 @@ def _backend() -> VyreBackend:
 
 
 def _availability() -> Availability:
-    """Whether LLVM makes code for this CPU, and on what."""
+    """Whether LLVM makes code for this CPU, and on what; not where the process may not run it."""
     from vyre_driver_cpu.cpu import COMPILER, host
+    from vyre_driver_cpu.executable import refusal
 
+    if (reason := refusal()) is not None:
+        fix = "allow it, as with MemoryDenyWriteExecute=no in a unit of systemd, or use another backend"
+        return Availability.unavailable(f"this process may not make memory executable: {reason}", fix=fix)
     return Availability.available(f"{host().model}, {COMPILER}")
 
 
