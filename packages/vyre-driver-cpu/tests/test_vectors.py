@@ -768,6 +768,18 @@ program p workgroup(64, 1, 1) {{
     agree(program, [table, _words(size)], DispatchConfig(grid_override=(4, 1, 1)))
 
 
+@pytest.mark.parametrize("size", [1, BATCH - 1, BATCH])
+def test_a_loop_of_few_invocations_that_looks_up_is_compiled(size: int, agree) -> None:
+    program = parse(f"""program p workgroup({size}, 1, 1) {{
+        read table: u8[4] @0; read x: u32[] @1; write out: u32[len(x)] @2;
+        let i = global_id.x; var at = x[i] & 3;
+        for k in 0:i16..2 {{ at = at + 1; }}
+        for l in num_workgroups.y & 3..4 {{ at = u32(table[at & 3]); }}
+        out[i] = at;
+    }}""")
+    agree(program, [np.array([2, 3, 1, 0], np.uint8), np.arange(15, dtype=np.uint32)])
+
+
 TREES = {
     "sum": ("u32", "x[global_id.x]", "w[i] = w[i] + w[i + {d}];", "w[0]"),
     "sum of floats": ("f32", "f32(x[global_id.x])", "w[i] = w[i] + w[i + {d}];", "u32(w[0] / 4096.0)"),

@@ -39,6 +39,8 @@ def jam_lookups(program: Program) -> Program:
     def each(stmt: Stmt) -> Stmt | Body:
         if not isinstance(stmt, For) or not stmt.is_parallel or stmt.start is not literal(u32, 0):
             return stmt
+        if stmt.trip_count is not None and stmt.trip_count < BATCH:
+            return stmt
         lanes = VectorLanes(stmt, BATCH, lets, mutable, UpperBounds(lets))
         return tuple(_jammed(stmt, fresh)) if _looks_up(stmt, lanes) else stmt
 

@@ -421,11 +421,11 @@ class StatementPrinter:
         return number if type == "i64" else self._out.value(f"zext {type} {number} to i64")
 
     def times_in(self, loop: For) -> int:
-        """How often the body of a loop at the present place runs at most in one call of the function."""
-        if loop.trip_count is not None:
-            return self._times * loop.trip_count
-        dtype = loop.start.dtype
-        return self._times * (dtype.highest if dtype.is_signed else self.scope.bounds.of(loop.stop))
+        """How often the body of a loop at the present place runs at most in one call of the function, or 1."""
+        trips, dtype = loop.trip_count, loop.start.dtype
+        if trips is None:
+            trips = dtype.highest if dtype.is_signed else self.scope.bounds.of(loop.stop)
+        return self._times * max(1, trips)
 
     def _advice(self, loop: For) -> str:
         """What LLVM is told about a loop; by itself it makes vectors, and unrolls nothing."""
