@@ -35,8 +35,8 @@ def conform() -> None:
     \b
     Exit codes: 0 proven, 1 a cell failed (or a planted fault survived, or a replay differs),
     2 wrong usage, or a file or standard output that cannot be read or written,
-    3 a backend is not available, 4 the evaluators disagree about a case,
-    5 `run` was interrupted, or an evaluator did not finish in time, 6 a backend passes no cell,
+    3 a backend is not available, 4 the opinions disagree about a case,
+    5 `run` was interrupted, or an opinion was not given in time, 6 a backend passes no cell,
     130 another command was interrupted (Ctrl-C), 141 the reader of standard output has gone.
     """  # noqa: D301
 

@@ -129,7 +129,7 @@ def verify(
 ) -> None:
     """Run the cells of CERTIFICATE again on this machine.
 
-    Exit code 1 if a result differs, 5 if an evaluator did not finish in time.
+    Exit code 1 if a result differs, 5 if an opinion was not given in time.
     """
     with options.usage():
         document = read_certificate(certificate)

@@ -32,10 +32,10 @@ def cache() -> None:
 
 
 @cache.command()
-@click.option("--all", "everything", is_flag=True, help=f"List every entry instead of the {SHOWN} most used.")
+@click.option("--all", "everything", is_flag=True, help=f"List every entry instead of the first {SHOWN}.")
 @JSON
 def info(everything: bool, as_json: bool) -> None:
-    """Show the folder, the settings, and the entries, most used first."""
+    """Show the folder, the settings, and the entries, the coldest last."""
     answer = Answer(as_json)
     with answer.failures(), _opened(CacheMode.READ) as store:
         entries, settings = store.entries(), CacheSettings.of()
@@ -90,7 +90,7 @@ def verify(as_json: bool) -> None:
 @click.option("--size", metavar="BYTES", help="Maximum size, such as 16M; by default VYRE_CACHE_SIZE.")
 @JSON
 def prune(size: str | None, as_json: bool) -> None:
-    """Remove damaged entries, then the least used until the size is met."""
+    """Remove damaged entries, then the coldest until the size is met: rarely used, old, large, or cheap to make."""
     answer = Answer(as_json)
     with answer.failures(), _opened(CacheMode.READ_WRITE) as store:
         try:

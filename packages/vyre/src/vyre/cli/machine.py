@@ -61,7 +61,7 @@ def list_backends(answer: Answer) -> ExitCode:
         table.append((r.id, str(r.precedence), r.selection.value, _state(state.is_available), about))
     for p in problems:
         table.append((p.id, "–", "–", Text("left out", "red"), _about(f"{p.distribution}: {p.reason}", p.fix)))
-    answer.table("", ("backend", "rank", "chosen", "state", "about"), table)
+    answer.table("", ("backend", "precedence", "chosen", "state", "about"), table)
     return ExitCode.OK
 
 
@@ -249,5 +249,8 @@ devices = _command(
     "devices", list_devices, spellings="Show the instructions chosen for each op, and the rejected candidates."
 )
 doctor = _command(
-    "doctor", examine, prove="Test and time the instructions of every op again; takes seconds per device."
+    "doctor",
+    examine,
+    prove="Forget all facts about devices, including tuned launches, and test and time their instructions again; takes "
+    "seconds per device.",
 )
