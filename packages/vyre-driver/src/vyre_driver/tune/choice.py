@@ -49,9 +49,9 @@ class LaunchChoice:
 
 
 def size_bucket(byte_lengths: Sequence[int], config: DispatchConfig) -> int:
-    """The bucket of a launch: the base-2 logarithm, rounded up, of what tells its size.
+    """The bucket of a launch: the number of binary digits of its size.
 
-    That is the bytes of all inputs, or the workgroups of a grid that the configuration gives, if these are more.
+    The size is the bytes of all inputs, or the workgroups of a grid that the configuration gives, if these are more.
     """
     x, y, z = config.grid_override or (0, 0, 0)
     return max(sum(byte_lengths), x * y * z).bit_length()

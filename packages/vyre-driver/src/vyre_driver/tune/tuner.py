@@ -104,7 +104,8 @@ class TuningReport:
     def __str__(self) -> str:
         lines = [f"{self.program!r} on {self.device} ({self.backend}), bucket {self.bucket}: {self.choice}"]
         for trial in self.trials:
-            took = "" if trial.ns is None else f"{trial.ns / 1e3:.1f} µs in {trial.samples} samples, "
+            samples = "1 sample" if trial.samples == 1 else f"{trial.samples} samples"
+            took = "" if trial.ns is None else f"{trial.ns / 1e3:.1f} µs in {samples}, "
             lines.append(f"  {trial.choice}: {took}{trial.verdict}")
         lines.append(f"  {self.sizes}")
         return "\n".join(lines)
