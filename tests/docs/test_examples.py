@@ -34,6 +34,7 @@ BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
         ("index", ""),
         ("kernels", "beside a value of u32\n    return x[vy.index()] * 0.5\n"),
         ("learning", ""),
+        ("math", "math.exp"),
         ("numpy", ""),
         ("observing", "no local is called `y`"),
         ("profiling", "'accesses': 4"),
