@@ -19,6 +19,7 @@ from vyre.cli import main
 from vyre_driver import Availability, BackendRegistration, Selection, register, unregister
 from vyre_driver.backend.delegate import innermost
 from vyre_driver.engine.backend import EngineBackend
+from vyre_driver.errors import UnsupportedFeature
 from vyre_driver.observe import live
 from vyre_driver.tune import programs
 from vyre_driver.tune.routing import Route, RoutingTable, shared_routes
@@ -131,6 +132,24 @@ def test_a_run_without_a_backend_takes_the_route(other: str) -> None:
     assert len(seen) == 2
 
 
+def test_what_explains_a_run_takes_the_route(other: str, files: list[str]) -> None:
+    routed = scale()
+    identity = live.backend_for(other).device_profile().identity
+    assert vy.explain(routed, x=X)["backend"].choice == "cpu"
+    shared_routes().record(routed, (4 * X.size).bit_length(), Route(other, identity, {other: 1.0}))
+    for named in (None, "auto"):
+        found = vy.explain(routed, x=X, backend=named)["backend"]
+        assert (found.choice, found.reason) == ("other", "the fastest one that `tune` measured")
+        with pytest.raises(UnsupportedFeature, match="other"):
+            vy.profile(routed, x=X, backend=named)
+    assert vy.explain(routed, x=X, backend="cpu")["backend"].choice == "cpu"
+    assert vy.explain(routed, x=X[:100])["backend"].choice == "cpu"
+    held = vy.explain(routed, x=vy.array(X, backend="cpu"))["backend"]
+    assert (held.choice, held.reason) == ("cpu", "the arrays are in its memory")
+    done = CliRunner().invoke(main, ["run", *files])
+    assert done.output.startswith("other, "), done.output
+
+
 def test_a_route_to_another_device_is_forgotten(other: str) -> None:
     routed = scale(4.0)
     bucket = (4 * X.size).bit_length()
@@ -227,3 +246,7 @@ def test_a_kernel_without_a_backend_takes_the_route(other: str) -> None:
     assert tripled.on("cpu")(X).tobytes() == (X * np.float32(3.0)).tobytes()
     assert seen == ["other"]
     assert tripled.explain(X)["backend"].choice == backend.id()
+    assert tripled.on("auto")(X).tobytes() == (X * np.float32(3.0)).tobytes()
+    assert seen == ["other", "other"]
+    with pytest.raises(UnsupportedFeature, match="other"):
+        tripled.profile(X)

@@ -44,7 +44,8 @@ INPUT = click.option("--input", "inputs", multiple=True, metavar="NAME=FILE",
 LENGTH = click.option("--length", "lengths", multiple=True, metavar="NAME=COUNT",
                       help="Zeros for an input without a file: how many. Repeatable.")  # fmt: skip
 BACKEND = click.option("--backend", default="auto", show_default=True,
-                       help="A backend, or a device such as opencl:1; auto is the most preferred backend.")  # fmt: skip
+                       help="A backend, or a device such as opencl:1; auto is the one that `vyre tune` found to be the "
+                            "fastest for a program, or the most preferred one.")  # fmt: skip
 
 
 def graph_in(file: Path) -> Graph | None:

@@ -45,6 +45,7 @@ from vyre_driver.observe.bounds import out_of_bounds
 from vyre_driver.observe.diagnostics import Diagnostic, DiagnosticCode, Severity
 from vyre_driver.observe.evidence import counted
 from vyre_driver.plan.lengths import fixed_lengths
+from vyre_driver.tune.routing import backend_for_launch
 from vyre_foundation import Program
 from vyre_foundation.ir.stmt import Trap
 from vyre_reference.place import describe
@@ -138,6 +139,8 @@ def run(
         device = backend_for(compiled.backend if compiled is not None and backend == "auto" else backend)
         require_inputs(program, arrays)
         config = launch_of(program, arrays, {}, config, numbers(invocations)).config
+        if backend == "auto" and compiled is None:
+            device = backend_for_launch(None, program, arrays, config)
         notes = _accesses_out_of_bounds(answer, device, program, arrays, config) if bounds else []
         if not as_json:
             answer.show(notes)

@@ -24,7 +24,11 @@ HEAD = ("launch", "time", "samples", "verdict")
 @FILE
 @INPUTS
 @click.option(
-    "--backend", "backends", multiple=True, metavar="ID", help="Backend to tune for; by default all. Repeatable."
+    "--backend",
+    "backends",
+    multiple=True,
+    metavar="ID",
+    help="Backend to tune for; by default all that need not be named. Repeatable.",
 )
 @INVOCATIONS
 @GRID

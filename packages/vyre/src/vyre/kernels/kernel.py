@@ -98,7 +98,8 @@ class KernelLauncher(HostCallable):
     ) -> None:
         self._compiled, self._program = compiled, compiled.program
         self._config, self._invocations = config, invocations
-        self._chosen, self._backend, self._is_chosen = backend, backend_for(backend), backend is not None
+        self._chosen, self._backend = backend, backend_for(backend)
+        self._is_chosen = backend is not None and backend != "auto"
         self._dispatch = self._backend.dispatch_arrays if self._is_chosen else self._routed
         self._routes = shared_routes()
         self._inputs = [p for p in compiled.parameters if not _is_result(p.type)]
@@ -140,15 +141,20 @@ class KernelLauncher(HostCallable):
     def profile(self, *arrays: Any, **named: Any) -> DispatchProfile:
         """Launch the kernel many times over arrays, as `KernelFunction.profile` does."""
         inputs, launch = self._launch_over(self._bind(arrays, named)[0])
-        return vyre_driver.profile(self._program, on_host(inputs), self._backend, launch.config)
+        opened = self._backend_of(inputs, launch)
+        return vyre_driver.profile(self._program, on_host(inputs), opened, launch.config)
 
     def explain(self, *arrays: Any, **named: Any) -> DispatchExplanation:
         """Say everything that is decided about a launch over arrays, as `KernelFunction.explain` does."""
         inputs, launch = self._launch_over(self._bind(arrays, named)[0])
-        chosen, given = self._backend if self._is_chosen else None, on_host(inputs)
-        opened = backend_for_launch(chosen, self._program, given, launch.config)
-        found = vyre_driver.explain(self._program, given, opened, launch.config)
+        opened = self._backend_of(inputs, launch)
+        found = vyre_driver.explain(self._program, on_host(inputs), opened, launch.config)
         return kernels.explained_launch(self._compiled, launch.results, found)
+
+    def _backend_of(self, given: Mapping[str, Any], launch: PreparedCall) -> VyreBackend:
+        """The backend that is named, or that of device arrays, or that of the measured route."""
+        chosen = self._backend if self._is_chosen else backend_of(given.values())
+        return backend_for_launch(chosen, self._program, given, launch.config)
 
     def _routed(self, program: Program, arrays: Mapping[str, Any], config: DispatchConfig) -> dict[str, NDArray]:
         """A dispatch on the backend that `tune` has measured to be the fastest, where it has."""
