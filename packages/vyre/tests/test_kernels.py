@@ -404,6 +404,25 @@ def test_arrays_are_what_exports_a_buffer(text: object) -> None:
     assert run(vowels, text).tolist() == run(vowels, text=text).tolist() == [False, True, False, False, True]
 
 
+def test_a_conversion_of_numbers_that_a_condition_chooses() -> None:
+    @vy.kernel
+    def rounded(x: vy.Array[vy.f32, "n"], out: vy.Out[vy.u8, "n"], rest: vy.Out[vy.f32, "n"]) -> None:
+        i = vy.index()
+        level = 1.0 if x[i] > 0.5 else 0.0
+        out[i], rest[i] = vy.u8(level), x[i] - level
+
+    out, rest = rounded(np.float32([0.25, 0.75]))
+    assert out.tolist() == [0, 1]
+    assert rest.tolist() == [0.25, -0.25]
+
+    @vy.kernel
+    def halved(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.u8, "n"]:
+        return vy.u8(1.5 if x[vy.index()] > 0.5 else 0.0)
+
+    with pytest.raises(vy.KernelError, match=r"(?s)1\.5 .*Fix: "):
+        halved(np.float32([0.25, 0.75]))
+
+
 def test_numbers_may_have_defaults() -> None:
     @vy.kernel
     def scaled(x: vy.Array[vy.f32, "n"], by: vy.f32 = 2.0, n: vy.u32 = 3) -> vy.Array[vy.f32, "n"]:

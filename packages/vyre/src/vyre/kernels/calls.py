@@ -399,6 +399,8 @@ def _typed(reader: ExpressionReader, dtype: DType, node: ast.Call, positional: G
         return x.cast(dtype)
     if number(x) is not None:
         return reader.literal(x, dtype, node)
+    if isinstance(x, NumberChoice):
+        return x.typed(lambda chosen: reader.literal(chosen, dtype, node))
     return reader.value(x, dtype, node)
 
 
