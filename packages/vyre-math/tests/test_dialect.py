@@ -112,7 +112,7 @@ __version__: str"""
 def test_calls_take_the_operands_that_the_signature_names() -> None:
     x = constant(f32, 0.5)
     assert repr(vyre_math.atan2(x=x, y=1.0)) == repr(vyre_math.atan2(1.0, x))
-    with pytest.raises(TypeError, match=r"^atan2\(\) missing a required argument: 'x'$"):
+    with pytest.raises(TypeError, match=r"^atan2\(\) missing a required argument: 'x'. Fix: pass y, x$"):
         vyre_math.atan2(x)
 
 

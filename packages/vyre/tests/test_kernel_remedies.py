@@ -54,6 +54,8 @@ ROWS: list[tuple[str, str, str, str, list[float]]] = [
      "return vy.u8(x[i] == ord(b'\\x02'))", [0, 1, 0]),
     ("u8", "return 'abcd'[x[i]]", "index bytes, as in text.encode()[i], or an array of NumPy from outside",
      "return 'abcd'.encode()[x[i]]", [98, 99, 100]),
+    ("f32", "return vy.min(x[0], x[i], x[1])", "choose among more in steps, as in min(min(x, y), z)",
+     "return vy.min(vy.min(x[0], x[i]), x[1])", [1, 1, 1]),
     ("f32", "return x[-2]", "indices do not count from the end: use len(x) - 2", "return x[len(x) - 2]", [2, 2, 2]),
     ("u32", "return x[(i - 1) % len(x)]", "add the divisor before, as in (i + len(x) - 1) % len(x)",
      "return x[(i + len(x) - 1) % len(x)]", [3, 1, 2]),
