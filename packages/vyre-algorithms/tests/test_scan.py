@@ -8,6 +8,7 @@ import pytest
 from algorithm_data import UFUNCS, data, same
 
 import vyre_algorithms as va
+from vyre_algorithms import launches
 from vyre_driver.errors import InvalidInput
 
 LENGTHS = [1, 2, 63, 64, 65, 4096, 4097, 20_000]
@@ -68,6 +69,15 @@ def test_every_type(backend, each_type):
     else:
         wanted = np.array([scanned(row) for row in exact]).astype(x.dtype)
         same(va.cumsum(x, 1, backend=backend), wanted)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_many_narrow_floats_of_which_sums_overflow(backend, dtype):
+    x = np.where(np.arange(launches.HOST_ROUNDED + 9) % 4096 == 9, -np.inf, 3e4).astype(dtype)
+    wanted = va.cumsum(x.astype("f4"), backend=backend)
+    assert not np.isfinite(wanted[9:]).any()
+    with np.errstate(over="ignore"):
+        same(va.cumsum(x, backend=backend), wanted.astype(dtype))
 
 
 @pytest.mark.parametrize(("operation", "compiled"), [("and", "bool"), ("or", "i1"), ("xor", "u8")])

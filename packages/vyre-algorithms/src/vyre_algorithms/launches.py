@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from vyre_algorithms.arguments import Array, Backend, HostArray, contiguous, type_of
+from vyre_algorithms.arguments import Array, Backend, HostArray, contiguous, converted, type_of
 from vyre_algorithms.replay import ReplayedGraphs, ResidentGraph
 from vyre_driver import CompiledGraph, DeviceArray, DispatchConfig, VyreBackend, backend_for, compile_graph
 from vyre_driver.arrays.array import allocate
@@ -30,6 +30,8 @@ from vyre_foundation.dtype import bool_
 PLANS = 32
 """Compiled graphs that are cached. Each has memory on its device."""
 GROUP = 64
+HOST_ROUNDED = 4096
+"""Elements at most that NumPy rounds to 16 bits: a launch takes longer."""
 
 Elementwise = Callable[..., Value]
 """The element of a result, from those of the arrays."""
@@ -363,6 +365,18 @@ def mapped(function: Elementwise, dtype: DType, arrays: Sequence[Array], backend
     return launch(_elementwise(function, dtype, kinds), given, -(-first.size // GROUP), backend)["out"].reshape(
         first.shape
     )
+
+
+def rounded(array: Array, dtype: DType, backend: Backend) -> Array:
+    """As `converted`; by a launch if many elements of the host become narrow: NumPy is slow for each that overflows."""
+    if isinstance(array, np.ndarray) and array.size > HOST_ROUNDED and type_of(array).bits > dtype.bits == 16:
+        return mapped(_cast(dtype), dtype, [array], backend)
+    return converted(array, dtype)
+
+
+@lru_cache(maxsize=4)
+def _cast(dtype: DType) -> Elementwise:
+    return lambda element: element.cast(dtype)
 
 
 @lru_cache(maxsize=256)

@@ -16,7 +16,6 @@ from vyre_algorithms.arguments import (
     as_dtype,
     axis_of,
     contiguous,
-    converted,
     count,
     delivered,
     flattened,
@@ -35,6 +34,7 @@ from vyre_algorithms.launches import (
     joined,
     launch,
     profile_of,
+    rounded,
     runs_loops,
     slots_beside,
     words,
@@ -48,7 +48,7 @@ from vyre_driver import DeviceArray
 from vyre_driver.device.profile import DeviceProfile
 from vyre_driver.errors import InvalidInput
 from vyre_driver.graph.recorded import RecordedRange
-from vyre_driver.plan.gather import layout_of, position
+from vyre_driver.plan.gather import gather as view_copy, layout_of, position
 from vyre_driver.plan.strides import contiguous_strides
 from vyre_driver.tune.distribution import SERIAL
 from vyre_foundation import DType, LengthOf, Program, Value, program, u32
@@ -137,7 +137,7 @@ def matmul(
         found = _multiplied(given, kind, state, _tile(state, m, n, profile_of([left, right], backend)), backend)
     if is_swapped:
         found = contiguous(_transposed(found.reshape((*stack, m, n))))
-    return delivered(converted(found, result).reshape(shape), out)
+    return delivered(rounded(found, result, backend).reshape(shape), out)
 
 
 def _is_transposed(array: Array) -> bool:
@@ -257,7 +257,11 @@ def transpose(x: object, /, axes: Iterable[int] | None = None, *, backend: Backe
     sizes = [math.prod(array.shape[n] for n in group) for group in groups]
     dtype = type_of(array)
     bits = bits_of(array, dtype).reshape(-1)
-    match tuple(sorted(range(len(groups)), key=lambda n: groups[n])):
+    places = tuple(sorted(range(len(groups)), key=lambda n: groups[n]))
+    has_tiles = places in ((1, 0), (0, 2, 1)) and min(sizes[-2:]) >= TILE
+    if len(groups) > 1 and not has_tiles and type(array) is np.ndarray and runs_loops([array], backend):
+        return of_bits(_copied(bits, shape, [contiguous_strides(array.shape)[n] for n in order], backend), dtype)
+    match places:
         case () | (0,):
             return array.copy().reshape(shape)
         case (1, 0):
@@ -304,6 +308,15 @@ def _groups(order: Sequence[int], shape: Sequence[int]) -> list[list[int]]:
         else:
             groups.append([axis])
     return groups
+
+
+def _copied(bits: Array, shape: tuple[int, ...], strides: Sequence[int], backend: Backend) -> Array:
+    """The elements of a view of the host in the order of its indices, as device arrays copy them."""
+    made = view_copy(bits.itemsize, 0, shape, tuple(strides))
+    given = {"source": bits, "layout": made.layout, "target": np.empty(bits.size, bits.dtype)}
+    grid = made.config.grid_override
+    assert grid is not None
+    return launch(made.program, given, grid, backend)["target"].reshape(shape)
 
 
 def _exchanged(bits: Array, number: int, rows: int, columns: int, backend: Backend) -> Array:
@@ -367,7 +380,7 @@ def multiply_rows(
     found = launch(made, given, -(-rows * width // GROUP), backend)
     if checks and found["outside"].item():
         columns_below(columns, dense.shape[0], backend)  # which refuses them, and says which
-    return converted(found["out"], kind).reshape(rows, *dense.shape[1:])
+    return rounded(found["out"], kind, backend).reshape(rows, *dense.shape[1:])
 
 
 def coo(values: object, columns: object, starts: object, /, *, backend: Backend = None) -> tuple[Array, ...]:

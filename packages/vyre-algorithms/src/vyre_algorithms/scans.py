@@ -25,7 +25,6 @@ from vyre_algorithms.arguments import (
     axis_back,
     axis_last,
     axis_of,
-    converted,
     delivered,
     flattened,
     target,
@@ -38,6 +37,7 @@ from vyre_algorithms.launches import (
     has_lanes,
     joined,
     launch,
+    rounded,
     run_graph,
     with_grid,
     words,
@@ -116,14 +116,14 @@ def scan(
     reduction = reduction_of(operation, type_of(array), result)
     if array.ndim == 1:
         (found,) = scan_rows(reduction, [flattened(array)], array.size, exclusive, backend)
-        return delivered(converted(found, result), out)
+        return delivered(rounded(found, result, backend), out)
     length, inner = array.shape[which], math.prod(array.shape[which + 1 :])
     if length <= RUN and inner >= SIDE_BY_SIDE:
         (found,) = _scan_short(reduction, [flattened(array)], length, inner, exclusive, backend)
-        return delivered(converted(found, result).reshape(array.shape), out)
+        return delivered(rounded(found, result, backend).reshape(array.shape), out)
     rows = axis_last(array, which)
     (found,) = scan_rows(reduction, [flattened(rows)], length, exclusive, backend)
-    return delivered(axis_back(converted(found, result).reshape(rows.shape), which), out)
+    return delivered(axis_back(rounded(found, result, backend).reshape(rows.shape), which), out)
 
 
 def segmented_scan(
@@ -170,7 +170,7 @@ def segmented_scan(
     flat = rows.reshape(-1)
     shifted = joined([flat[:1], flat[:-1]]) if exclusive else flat  # a row begins with a segment, which drops the last
     found, _ = scan_rows(reduction, [shifted, each], length, False, backend)
-    return axis_back(converted(found, result).reshape(rows.shape), which)
+    return axis_back(rounded(found, result, backend).reshape(rows.shape), which)
 
 
 @lru_cache(maxsize=1)
