@@ -293,6 +293,24 @@ def test_scatter(backend, few_workers, monkeypatch):
         np.add.at(wanted, indices, floats)
         same(va.scatter(fractions, indices, floats, "add", backend=backend), wanted)
     same(va.scatter(x / 3, indices, values / 3, backend=backend), va.scatter(x, indices, values) / 3)
+    for dtype in ("?", "u1", "i1", "u2", "i2", "f2", "f4", "f8"):  # types without atomics
+        narrow, others = data(dtype, 100), data(dtype, 1000, seed=3)
+        names = ("min", "max") if narrow.dtype.kind == "f" else ("add", "min", "max", "and", "or", "xor")
+        for name in names[narrow.dtype.kind == "b" :]:
+            wanted = narrow.copy()
+            UFUNCS["sum" if name == "add" else name].at(wanted, indices, others)
+            same(va.scatter(narrow, indices, others, name, backend=backend), wanted)
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_scatter_of_special_floats(backend, dtype):
+    """A NaN wins, and −0 is less than +0."""
+    x = np.array([0.0, -0.0, 1.0, -np.nan, np.inf, 5.0], dtype)
+    indices = np.array([0, 1, 2, 3, 4, 0])
+    values = np.array([-0.0, 0.0, np.nan, 2.0, -np.inf, 0.0], dtype)
+    least, greatest = (va.scatter(x, indices, values, name, backend=backend) for name in ("min", "max"))
+    assert repr(least.tolist()) == "[-0.0, -0.0, nan, nan, -inf, 5.0]"
+    assert repr(greatest.tolist()) == "[0.0, 0.0, nan, nan, inf, 5.0]"
     same(va.scatter(x, indices[:0], values[:0]), x)
 
 
@@ -330,9 +348,11 @@ def test_scatter(backend, few_workers, monkeypatch):
         (lambda x: va.gather(x[0], np.array([0])), "expected an array with an axis"),
         (lambda x: va.scatter(x, np.array([1]), x), r"got one of f32 \(3,\), expected an array of f32 \(1,\)"),
         (lambda x: va.scatter(x, np.array([1]), x[:1], "mul"), "expected one of set, add"),
-        (lambda x: va.scatter(np.int8([1]), np.array([0]), np.int8([1]), "add"), "64 bits, or floats. Fix: convert it"),
-        (lambda x: va.scatter(x, np.array([1]), x[:1], "max"), "Fix: sort pairs of indices and values"),
-        (lambda x: va.scatter(x, np.array([1]), x[:1], "min"), "use segmented_reduce"),
+        (lambda x: va.scatter(x > 0, np.array([1]), x[:1] > 0, "add"), "got one of bool, expected an array of numbers"),
+        (
+            lambda x: va.scatter(x, np.array([1]), x[:1], "xor"),
+            "of f32, expected an array of bools or integers",
+        ),
     ],
 )
 def test_refusals(call, message):

@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,7 +36,7 @@ from vyre_algorithms.launches import (
     words,
     zeros_beside,
 )
-from vyre_algorithms.order import bits_of, bits_type, of_bits
+from vyre_algorithms.order import KeyType, bits_of, bits_type, of_bits
 from vyre_driver.errors import InvalidInput
 from vyre_driver.graph.recorded import RecordedRange
 from vyre_driver.tune.distribution import SERIAL
@@ -52,7 +53,7 @@ from vyre_foundation import (
     u32,
 )
 from vyre_foundation.dtype import bool_, i32, i64, u64
-from vyre_foundation.functions import add, max as greatest, min as least
+from vyre_foundation.functions import add, is_nan, max as greatest, min as least
 
 GROUP = 64
 FEW = 4096
@@ -121,9 +122,10 @@ def scatter(
         x: An array with one axis or more.
         indices: An array of integers; negative ones count from the end.
         values: An array of the type of `x` in the shape that `gather` gives for these indices.
-        operation: "set" puts the value there, of several for one index the last; "add", "min", "max", "and", "or" and
-            "xor" combine all of them with what is there, for integers of 32 or 64 bits. "add" takes floats, too: they
-            are added one after the other in the order of the indices, and each sum is rounded.
+        operation: "set" puts the value there, of several for one index the last. The others combine all of them with
+            what is there: "add", which wraps and takes numbers; "min" and "max", where a NaN wins and −0 is less than
+            +0; "and", "or" and "xor", which take bools and integers. Floats are added one after the other in the order
+            of the indices, and each sum is rounded.
         axis: The axis that the indices refer to.
         backend: As for `vyre.run`.
 
@@ -144,14 +146,24 @@ def scatter(
         needed = f"one of {', '.join(SCATTERED)}"
         raise InvalidInput("operation", needed=needed, got=repr(operation), fix="pass the name of an operation")
     in_order = operation == "add" and dtype.is_float
-    if operation != "set" and not in_order and dtype not in (u32, i32, u64, i64):
-        needed, fix = "integers of 32 or 64 bits", "sort pairs of indices and values, and use segmented_reduce"
-        if operation == "add":
-            needed, fix = f"{needed}, or floats", "convert it with .astype(…)"
-        raise InvalidInput("x", needed=needed, got=f"an array of {dtype}", fix=fix)
+    if operation == "add":
+        of_kind(array, "iuf", "numbers")
+    elif operation in ("and", "or", "xor"):
+        of_kind(array, "biu", "bools or integers")
     places = flattened(places_of(wanted, array.shape[which], backend))
     if not given.size:
         return array.copy()
+    if operation == "set" or in_order or dtype in (u32, i32, u64, i64):
+        return _scattered(array, places, given, operation, which, backend)
+    words_of = _words_of(operation, dtype)
+    array, given = (mapped(words_of.word, words_of.dtype, [part], backend) for part in (array, given))
+    return mapped(words_of.element, dtype, [_scattered(array, places, given, operation, which, backend)], backend)
+
+
+def _scattered(array: Array, places: Array, given: Array, operation: str, which: int, backend: Backend) -> Array:
+    """As `scatter`, of at least one value at places that are u32 in bounds, of a type that has the operation."""
+    dtype = type_of(array)
+    in_order = operation == "add" and dtype.is_float
     outer, inner = math.prod(array.shape[:which]), math.prod(array.shape[which + 1 :])
     flat, given, stored = flattened(array), flattened(given), dtype
     if operation == "set":
@@ -173,6 +185,33 @@ def scatter(
             grid, made = _parts(array.size, inner), _put_rows(stored, outer > 1, _narrow(inner))
         found = launch(made, arrays, grid, backend)["out"]
     return of_bits(found, dtype).reshape(array.shape)
+
+
+class _Words(NamedTuple):
+    """Integers with atomics in place of elements: the same operation of both gives the same."""
+
+    dtype: DType
+    word: Callable[[Value], Value]
+    element: Callable[[Value], Value]
+
+
+@lru_cache(maxsize=64)
+def _words_of(operation: str, dtype: DType) -> _Words:
+    """Of integers their values, which a cast truncates to the same bits; of floats, which are compared, their keys."""
+    if not dtype.is_float:
+        kind = i32 if dtype.is_signed else u32
+        return _Words(kind, lambda element: element.cast(kind), lambda word: word.cast(dtype))
+    bits, kind = bits_type(dtype), u64 if dtype.bits == 64 else u32
+    keys, nan = KeyType.of(dtype), 0 if operation == "min" else bits.highest  # the keys of two NaNs
+
+    def word(element: Value) -> Value:
+        key = select(is_nan(element), constant(bits, nan), keys.key(element.bitcast(bits)))
+        return key if kind is bits else key.cast(kind)
+
+    def element(word: Value) -> Value:
+        return keys.element(word if kind is bits else word.cast(bits)).bitcast(dtype)
+
+    return _Words(kind, word, element)
 
 
 def _is_serial(operation: str, array: Array, places: Array, given: Array, backend: Backend) -> bool:
