@@ -47,6 +47,15 @@ def test_boundaries_that_compare_equal_are_different_programs(backend):
     same(va.stencil(x.astype("i4"), before_it, boundary=np.int32(7), backend=backend), np.array([7, 0, 1], "i4"))
 
 
+@pytest.mark.parametrize("length", [1, 2, 3, 7])
+def test_mirrors(backend, length):
+    x = data("i4", length)
+    for distance in range(-3 * length, 3 * length + 1):
+        around = [np.pad(x, 4 * length, mode)[4 * length + distance :][:length] for mode in ("reflect", "symmetric")]
+        for boundary, wanted in zip(("reflect", "symmetric"), around, strict=True):
+            same(va.stencil(x, lambda at: at(distance), boundary=boundary, backend=backend), wanted)  # noqa: B023
+
+
 @pytest.mark.parametrize("distance", [2**31 - 1, 2**31 - 6, 2**30, 6, 7, -6, -7, -(2**30), -(2**31 - 1)])
 def test_distances_beyond_the_array(backend, distance):
     x = np.arange(6, dtype="i4")
@@ -55,14 +64,22 @@ def test_distances_beyond_the_array(backend, distance):
     same(found["wrap"], np.array([(i + distance) % 6 for i in range(6)], "i4"))
     same(found["edge"], np.full(6, 5 if distance > 0 else 0, "i4"))
     same(found[-1], np.full(6, -1, "i4"))
+    triangle = [*range(6), *reversed(range(1, 5))]
+    for boundary, image in (("reflect", triangle), ("symmetric", [*range(6), *reversed(range(6))])):
+        wanted = [image[(i + distance) % len(image)] for i in range(6)]
+        same(va.stencil(x, update, boundary=boundary, backend=backend), np.array(wanted, "i4"))
 
 
 @pytest.mark.parametrize(
     ("update", "boundary", "message"),
     [
-        (lambda at: at(0), np.array([1, 2]), "'boundary': got ndarray, expected 'edge', 'wrap' or a number of f4"),
-        (lambda at: at(0), None, "'boundary': got None, expected 'edge', 'wrap' or a number"),
-        (lambda at: at(0), "no", "'boundary': got 'no', expected 'edge', 'wrap' or a number"),
+        (
+            lambda at: at(0),
+            np.array([1, 2]),
+            "'boundary': got ndarray, expected 'edge', 'wrap', 'reflect', 'symmetric' or",
+        ),
+        (lambda at: at(0), None, "'boundary': got None, expected 'edge', 'wrap', 'reflect', 'symmetric' or"),
+        (lambda at: at(0), "no", "'boundary': got 'no', expected 'edge', 'wrap', 'reflect', 'symmetric' or"),
         (lambda at: at(2**31), "edge", r"'at': got \(2147483648,\), expected 1 integer"),
         (lambda at: at(0, 1), "edge", r"'at': got \(0, 1\), expected 1 integer"),
         (lambda a, b: a(0), "edge", r"'update': got one of other arguments: \(a, b\), expected a function of 1 value"),
@@ -133,7 +150,9 @@ def blur(at):
     return (at(-1, 0) + at(1, 0)) + (at(0, -1) + at(0, 1))
 
 
-@pytest.mark.parametrize(("boundary", "padding"), [("edge", "edge"), ("wrap", "wrap"), (2, "constant")])
+@pytest.mark.parametrize(
+    ("boundary", "padding"), [*[(mode, mode) for mode in ("edge", "wrap", "reflect", "symmetric")], (2, "constant")]
+)
 def test_stencils(backend, boundary, padding):
     x = data("f4", (6, 5))
     around = np.pad(x, 1, padding, **({"constant_values": 2} if boundary == 2 else {}))
@@ -174,7 +193,10 @@ def test_coordinates():
         (lambda x: va.correlate(x[:2], x), "expected at most"),
         (lambda x: va.correlate(x, x, "some"), "expected 'valid', 'same' or 'full'"),
         (lambda x: va.stencil(np.float32(1), blur), "'x': got a scalar, expected an array with an axis"),
-        (lambda x: va.stencil(x, blur, boundary="mirror"), "expected 'edge', 'wrap' or a number"),
+        (
+            lambda x: va.stencil(x, blur, boundary="mirror"),
+            "expected 'edge', 'wrap', 'reflect', 'symmetric' or",
+        ),
         (lambda x: va.stencil(x, lambda at: at(1)), "expected 2 integers"),
     ],
 )

@@ -15,13 +15,12 @@ from vyre_algorithms.arguments import (
     array_of,
     called,
     contiguous,
-    converted,
     flattened,
     function,
     of_kind,
     type_of,
 )
-from vyre_algorithms.launches import flipped, launch, slots_beside, zeros_beside
+from vyre_algorithms.launches import flipped, launch, rounded, slots_beside, zeros_beside
 from vyre_algorithms.traced import TracedFunction
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import DType, Program, ProgramBuilder, Value, constant, program, select
@@ -35,6 +34,9 @@ GROUP, LONG_GROUP = 64, 256
 """Invocations of a workgroup. Axes of at least `LONG_GROUP` elements have long ones, of which fewer lie at a border."""
 NARROW = 32
 """Elements of the last axis, of which there are fewer than a workgroup needs along it."""
+MIRRORS = {"reflect": 0, "symmetric": 1}
+"""How often mirrors repeat the last element."""
+BOUNDARIES = ("edge", "wrap", *MIRRORS)
 UPDATE = "lambda at: at(0) + at(1)"
 
 Stencil = Callable[[Callable[..., Value]], Value]
@@ -90,8 +92,9 @@ def stencil(x: object, /, update: Stencil, *, boundary: str | float = "edge", ba
         update: A function that gives the new element. It is passed a function ``at`` of one distance for each axis:
             ``lambda at: 0.25 * (at(0, 1) + at(0, -1) + at(1, 0) + at(-1, 0))``. The operations are done in the order
             that it states.
-        boundary: What is outside of `x`: "edge" for the nearest element, "wrap" for the one at the other end, or a
-            number.
+        boundary: What is outside of `x`, as in `numpy.pad`: "edge" for the nearest element, "wrap" for the one at the
+            other end, "reflect" for the mirror image about the last element, "symmetric" for that about its far side,
+            which repeats the last element; or a number.
         backend: As for `vyre.run`.
 
     Returns:
@@ -114,11 +117,11 @@ def stencil(x: object, /, update: Stencil, *, boundary: str | float = "edge", ba
 
 def _boundary(given: object, kind: DType) -> str | Literal:
     """What is outside of an array of a type. Literals of −0 and +0 differ, as keys of caches too."""
-    if isinstance(given, str) and given in ("edge", "wrap"):
+    if isinstance(given, str) and given in BOUNDARIES:
         return given
     value = number(given)
     if value is None:
-        needed = f"'edge', 'wrap' or a number of {kind}"
+        needed = f"{', '.join(map(repr, BOUNDARIES))} or a number of {kind}"
         raise InvalidInput("boundary", needed=needed, got=shown(given), fix="pass one of them")
     try:
         return literal(kind, value)
@@ -167,7 +170,7 @@ def _filtered(x: object, weights: object, mode: str, backend: Backend, *, is_rev
     group = LONG_GROUP if shape[lanes] >= LONG_GROUP else GROUP
     grid = size // shape[lanes] * -(-shape[lanes] // group)
     found = launch(_correlation(kind, array.ndim, lanes, group), given, grid, backend)["out"]
-    return converted(found, kind).reshape(tuple(shape))
+    return rounded(found, kind, backend).reshape(tuple(shape))
 
 
 @lru_cache(maxsize=64)
@@ -248,6 +251,8 @@ def _stencil(update: TracedFunction, kind: DType, ndim: int, boundary: str | Lit
                     step = p.let(far % length if distance >= 0 else length - far % length)
                     moved = p.let(own + step)
                     moved = select(moved < length, moved, moved - length)
+                elif boundary in MIRRORS:
+                    moved = _mirrored(p, own, length, distance, MIRRORS[boundary])
                 elif distance >= 0:
                     moved = p.let(own + far)
                     if boundary == "edge":
@@ -273,6 +278,21 @@ def _stencil(update: TracedFunction, kind: DType, ndim: int, boundary: str | Lit
         out = p.write("out", found.dtype, like=x)
         out[p.global_id(0)] = found
     return p.build()
+
+
+def _mirrored(p: ProgramBuilder, own: Value, length: Value, distance: int, repeated: int) -> Value:
+    """The place at a distance from `own` on an axis with mirrors at both ends; `repeated`: 1 if they repeat the end.
+
+    A distance beyond the length is one in the other direction, so that no sum overflows.
+    """
+    period = p.let((length - (1 - repeated)) * 2)
+    rest = p.let(constant(u32, abs(distance)) % greatest(period, 1))
+    is_short = p.let(rest < length)
+    step = p.let(select(is_short, rest, period - rest))
+    ahead = p.let(own + step)
+    ahead = select(ahead < length, ahead, period - repeated - ahead)
+    behind = select(own < step, step - own - repeated, own - step)
+    return select(is_short, *((ahead, behind) if distance >= 0 else (behind, ahead)))
 
 
 def _coordinates(p: ProgramBuilder, number: Value, lengths: Sequence[Value]) -> list[Value]:
