@@ -88,7 +88,9 @@ def test_products_with_vectors(left, right):
     same(va.matmul(a, b, backend="cpu"), np.asarray(a @ b))
 
 
-@pytest.mark.parametrize("shape", [(), (5,), (1, 1), (17, 40), (40, 3), (2, 30, 5), (3, 33, 16), (2, 1, 3, 4, 1, 5), (0, 4)])
+@pytest.mark.parametrize(
+    "shape", [(), (5,), (1, 1), (17, 40), (40, 3), (2, 30, 5), (3, 33, 16), (2, 1, 3, 4, 1, 5), (0, 4)]
+)
 def test_transposes(backend, shape):
     x = data("f4", shape)
     same(va.transpose(x, backend=backend), np.asarray(x.T, order="C"))

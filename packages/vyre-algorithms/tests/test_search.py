@@ -348,6 +348,8 @@ def test_scatter_of_special_floats(backend, dtype):
         (lambda x: va.gather(x[0], np.array([0])), "expected an array with an axis"),
         (lambda x: va.scatter(x, np.array([1]), x), r"got one of f32 \(3,\), expected an array of f32 \(1,\)"),
         (lambda x: va.scatter(x, np.array([1]), x[:1], "mul"), "expected one of set, add"),
+        (lambda x: va.scatter(x, np.array([1]), x[:1], "sum"), "expected one of set, add.* Fix: pass 'add'"),
+        (lambda x: va.segmented_reduce(x, np.array([0, 3]), "add"), "expected one of sum, prod.* Fix: pass 'sum'"),
         (lambda x: va.scatter(x > 0, np.array([1]), x[:1] > 0, "add"), "got one of bool, expected an array of numbers"),
         (
             lambda x: va.scatter(x, np.array([1]), x[:1], "xor"),

@@ -22,8 +22,9 @@ REDUCED = (*SCANNED, "argmin", "argmax")
 def result_type(operation: str, array: Array, dtype: object, among: Sequence[str]) -> DType:
     """The type of what an operation gives, which is one of `among`; `dtype` is that of sums and products, or None."""
     if operation not in among:
-        needed = f"one of {', '.join(among)}"
-        raise InvalidInput("operation", needed=needed, got=repr(operation), fix="pass the name of an operation")
+        other = {"add": "sum", "mul": "prod"}.get(operation)
+        fix = f"pass {other!r}" if other else "pass the name of an operation"
+        raise InvalidInput("operation", needed=f"one of {', '.join(among)}", got=repr(operation), fix=fix)
     match operation:
         case "sum" | "prod":
             return sum_type(array, dtype)

@@ -144,7 +144,8 @@ def scatter(
         raise InvalidInput("values", needed=needed, got=got, fix="pass a value for each index")
     if operation not in SCATTERED:
         needed = f"one of {', '.join(SCATTERED)}"
-        raise InvalidInput("operation", needed=needed, got=repr(operation), fix="pass the name of an operation")
+        fix = "pass 'add'" if operation == "sum" else "pass the name of an operation"
+        raise InvalidInput("operation", needed=needed, got=repr(operation), fix=fix)
     in_order = operation == "add" and dtype.is_float
     if operation == "add":
         of_kind(array, "iuf", "numbers")
