@@ -423,6 +423,25 @@ def test_a_conversion_of_numbers_that_a_condition_chooses() -> None:
         halved(np.float32([0.25, 0.75]))
 
 
+def test_a_computed_length_of_an_axis_is_refused() -> None:
+    with pytest.raises(vy.KernelError, match=r"(?s)got 'n \+ 1' as an axis, .*Fix: give this length a name of its own"):
+
+        @vy.kernel
+        def wrong(x: vy.Array[vy.f32, "n"], edges: vy.Array[vy.f32, "n + 1"]) -> vy.Array[vy.f32, "n"]:
+            return x[vy.index()]
+
+    @vy.kernel
+    def widths(x: vy.Array[vy.f32, "n"], edges: vy.Array[vy.f32, "m"]) -> vy.Array[vy.f32, "n"]:
+        assert len(edges) == len(x) + 1, "one more edge"
+        i = vy.index()
+        return edges[i + 1] - edges[i]
+
+    x = np.zeros(2, np.float32)
+    assert widths(x, np.float32([1, 2, 4])).tolist() == [1, 2]
+    with pytest.raises(vy.Trapped, match="one more edge"):
+        widths(x, x)
+
+
 def test_numbers_may_have_defaults() -> None:
     @vy.kernel
     def scaled(x: vy.Array[vy.f32, "n"], by: vy.f32 = 2.0, n: vy.u32 = 3) -> vy.Array[vy.f32, "n"]:

@@ -192,7 +192,10 @@ def _type(source: FunctionSource, node: ast.expr, given: Any) -> ArrayType | Sca
             is_length = isinstance(axis, int) and not isinstance(axis, bool) and 0 < axis < 2**32
             if not is_length and not (isinstance(axis, str) and axis.isidentifier()):
                 message = f"got {shown(axis)} as an axis, expected the name of a shape variable or a length"
-                raise source.error(node, message, "write vy.Array[vy.f32, 'h', 'w'] or vy.Array[vy.f32, 16]")
+                fix = "write vy.Array[vy.f32, 'h', 'w'] or vy.Array[vy.f32, 16]"
+                if isinstance(axis, str) and not set(axis).isdisjoint("+-*/"):
+                    fix = "give this length a name of its own; an `assert` in the kernel compares it with others"
+                raise source.error(node, message, fix)
         outer = tuple(axes) or ("",)
         if isinstance(dtype, VectorType):
             return ArrayType(dtype.dtype, (*outer, dtype.size), role, dtype)
