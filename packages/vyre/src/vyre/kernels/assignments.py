@@ -31,10 +31,6 @@ class AssignmentReader(ExpressionReader):
 
     def _Assign(self, node: ast.Assign, *, is_tail: bool) -> bool:
         first = node.targets[0]
-        if isinstance(first, ast.Subscript) and isinstance(first.slice, ast.Constant) and _is_update(first, node.value):
-            array = self.eval(first.value)
-            if isinstance(array, KernelArray):
-                self.refuse_lost_update(array, self.indices(array, first), first)
         x = self._assigned_value(first, node.value)
         for target in node.targets:
             self._refuse_shared(target, node.value, x)
@@ -110,7 +106,6 @@ class AssignmentReader(ExpressionReader):
             container = self.eval(target.value)
             if isinstance(container, KernelArray):
                 indices = self.indices(container, target)
-                self.refuse_lost_update(container, indices, target)
                 old = self.load(container, indices, target)
                 self.store(container, indices, self.binary(node.op, old, self.eval(node.value), node), target)
                 return False
@@ -265,9 +260,3 @@ def _loaded(target: ast.expr) -> ast.expr:
     """The expression that reads what a target names."""
     copy: ast.expr = type(target)(**{field: getattr(target, field) for field in target._fields} | {"ctx": ast.Load()})
     return ast.copy_location(copy, target)
-
-
-def _is_update(target: ast.expr, source: ast.expr) -> bool:
-    """Whether a value is computed from what it replaces, as in ``out[0] = out[0] + x``."""
-    operands = [source.left, source.right] if isinstance(source, ast.BinOp) else []
-    return ast.unparse(target) in map(ast.unparse, operands)

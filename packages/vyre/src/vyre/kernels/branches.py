@@ -93,7 +93,7 @@ class BranchReader(AssignmentReader):
 
         Where `orelse` is None, none is reached unless the condition holds.
         """
-        line, self.has_branches = self.builder.line, True
+        line = self.builder.line
         both = [*then, *(orelse or ())]
         names, block = assigned_names(both), self._enter(both)
         outer = self.frame.names

@@ -12,6 +12,7 @@ from vyre.kernels.aggregates import StructType
 from vyre.kernels.annotations import ArrayType, KernelSignature, Parameter, Role, ScalarType
 from vyre.kernels.frame import Frame, Hints
 from vyre.kernels.reader import ResultRead, VariableNeeded
+from vyre.kernels.shared_elements import shared_stores
 from vyre.kernels.source import FunctionSource
 from vyre.kernels.statements import KernelReader
 from vyre.kernels.values import KernelArray
@@ -19,6 +20,8 @@ from vyre_foundation.build import Array, Value
 from vyre_foundation.build.recorder import program
 from vyre_foundation.dtype import DType
 from vyre_foundation.errors import BuildError
+from vyre_foundation.ir.buffer import Memory
+from vyre_foundation.ir.expr import Apply
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.shapes import GRID_AXES, LAUNCH_SHAPE, Axis
 from vyre_foundation.ir.stmt import Atomic, Store, Trap
@@ -173,6 +176,7 @@ class _Reading:
         compiled = builder.build_unchecked()
         compiled.validate()
         self._require_stores(compiled)
+        self._refuse_lost_stores(compiled, reader)
         return CompiledKernel(
             self.source.tree.name,
             compiled,
@@ -272,6 +276,46 @@ class _Reading:
                 other = "leave the parameter out" if self.arrays[name].role is Role.OUT else "annotate it with vy.Array"
                 fix = f"store its elements, as in {name}[vy.index()] = x, or {other}"
                 raise self.source.error(parameter, f"nothing is stored in the result {name!r}", fix)
+
+    def _refuse_lost_stores(self, compiled: Program, reader: KernelReader) -> None:
+        """Refuse ``out[0] += x[i]``, and ``out[0] = x[i]`` in all invocations, which lose what others store."""
+        lost = next(shared_stores(compiled, reader.own_index, self.shape), None)
+        if lost is None:
+            return
+        assert compiled.origins is not None
+        array, memory = lost.store.buffer, lost.store.buffer.memory
+        source, node = reader.stores[array.name, compiled.origins.statement(lost.number)]
+        place = ast.unparse(node)
+        who = "all invocations" if lost.by_all else "several invocations"
+        if memory is Memory.WORKGROUP:
+            who += " of a workgroup"
+        if not lost.is_update:
+            message = f"{who} store in {place}, and which of their values stays is undefined"
+            names = {value.expr: name for name, value in reader.frame.names.items() if isinstance(value, Value)}
+            subscript = (lambda k: "") if len(self.shape) == 1 else "[{}]".format
+            indices = [names.get(reader.own_index[k].expr, f"vy.index(){subscript(k)}") for k in lost.axes]
+            first = " and ".join(f"{index} == 0" for index in indices)
+            fix = f"store in one of them, as in if {first}, or give each an element of its own"
+            raise source.error(node, message, fix)
+        message = f"{who} update {place} at once, and lose updates of others"
+        op = "max"  # where it is a condition that reads the element
+        if lost.reads_itself:
+            op = lost.store.value.op.id if isinstance(lost.store.value, Apply) else "add"
+        fix = "do it in one invocation, as in if vy.local_id(0) == 0, in a loop"
+        if memory is not Memory.WORKGROUP:
+            named = tuple(axis for k, axis in enumerate(self.shape) if k not in lost.axes)
+            reduction = op if op in ("min", "max") else "sum"
+            by_axis = f", axis={lost.axes[0]}" if named else ""
+            fix = (
+                f"compute it outside of the kernel, as with vy.{reduction}(x{by_axis}), or in"
+                f" one invocation, as with @vy.kernel(shape={_argument(named or (1,))})"
+            )
+        if array.dtype.is_integer and isinstance(node, ast.Subscript):
+            op = op if op in ("min", "max", "and", "or", "xor") else "add"
+            fix = (
+                f"write an atomic, as in {ast.unparse(node.value)}.atomic_{op}({ast.unparse(node.slice)}, x), or {fix}"
+            )
+        raise source.error(node, message, fix)
 
     def _require_shape_of_use(self, uses: Sequence[tuple[KernelArray, ast.AST]]) -> None:
         """Refuse the shape of the first result where what has the places of the launch is arrays of other shapes.

@@ -258,6 +258,8 @@ class ElementReader(NodeReader):
         if self.conditions and array.array.decl.name in self.conditions[-1].buffers:
             self.refuse_under_condition(node, "a store")
         self.actions += 1
+        assert self.builder.line is not None
+        self.stores[array.array.decl.name, self.builder.line] = self.frame.source, node
         if not self._is_own_element(array, indices) and array.array.decl.memory.is_host_visible:
             self.has_effects = True
 
@@ -281,18 +283,6 @@ class ElementReader(NodeReader):
         stored = self.value(x, array.array.dtype, node)
         self._stored(array, indices, node)
         array.array[tuple(indices)] = stored
-
-    def refuse_lost_update(self, array: KernelArray, indices: Sequence[int | Value], node: ast.AST) -> None:
-        """Refuse ``out[0] += x[i]`` in all invocations of a launch, which lose the updates of others."""
-        is_shared = array.array.decl.memory.is_host_visible and not any(isinstance(x, Value) for x in indices)
-        is_alone = all(isinstance(length, int) and length == 1 for length in self.shape)
-        if not is_shared or is_alone or self.has_branches:
-            return
-        place = ", ".join(map(str, indices))
-        fix = "compute it outside of the kernel, as with vy.sum(x), or in one invocation, as with @vy.kernel(shape=1)"
-        if array.array.dtype.is_integer:
-            fix = f"write an atomic, as in {array.place}.atomic_add({place}, x), or {fix}"
-        self.refuse(node, f"all invocations update {array.place}[{place}] at once, and lose updates of others", fix)
 
     def _is_own_element(self, array: KernelArray, indices: Sequence[int | Value]) -> bool:
         """Whether the element has the indices of the invocation, so that none is written beyond the shape."""

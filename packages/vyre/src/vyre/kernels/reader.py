@@ -25,6 +25,7 @@ from vyre.kernels.aggregates import (
 )
 from vyre.kernels.device import DeviceFunction, HostCallable
 from vyre.kernels.frame import Frame, Hints
+from vyre.kernels.source import FunctionSource
 from vyre.kernels.values import (
     ElementPart,
     KernelArray,
@@ -46,6 +47,7 @@ from vyre_foundation.build.values import conversion_fix
 from vyre_foundation.dtype import DType, bool_, i32, u32
 from vyre_foundation.errors import VyreError
 from vyre_foundation.ir.expr import Expr
+from vyre_foundation.ir.origin import Line
 
 _CONVERSIONS: Mapping[int, Callable[[object], object]] = {ord("s"): str, ord("r"): repr, ord("a"): ascii}
 OF_ARRAYS = ("sum", "min", "max", "any", "all")
@@ -115,7 +117,7 @@ class NodeReader:
         """How many branches and loops of the program are open."""
         self.conditions: list[Condition] = []
         """What is open that Python would evaluate only under a condition, outermost first."""
-        self.has_effects = self.has_barrier = self.has_branches = False
+        self.has_effects = self.has_barrier = False
         self.iterations = self.elements = 0
         """How many iterations of loops were unrolled, and how many elements of comprehensions were computed."""
         self.actions = 0
@@ -124,6 +126,8 @@ class NodeReader:
         self.buffer_names: set[str] = set()
         self.own_uses: list[tuple[KernelArray, ast.AST]] = []
         """The parameters that are indexed by the place of the invocation, each with where it is."""
+        self.stores: dict[tuple[str, Line], tuple[FunctionSource, ast.AST]] = {}
+        """Where the last store to a buffer is that a line wrote."""
         self.assigned = ""
         """The name to which the value of the expression will be assigned."""
 
