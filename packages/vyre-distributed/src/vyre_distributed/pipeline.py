@@ -34,6 +34,7 @@ class PersistentPipeline(HostMemoryPipeline):
 
     def dispatch(self, inputs: Inputs, config: DispatchConfig | None = None) -> Outputs:
         """See `CompiledPipeline.dispatch`."""
+        self._require_open()
         chosen = pipeline_config(self._config, config)
         views = bind_inputs(self._program, borrowed_input_slices(inputs))
         grid = None if chosen.grid_override is not None else read_indirect_grid(self._program, views)

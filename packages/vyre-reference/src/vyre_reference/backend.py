@@ -113,6 +113,12 @@ class ReferencePipeline(HostMemoryPipeline):
         self._persistent: dict[str, bytearray] = {}
         self._guard = ForkGuard()
 
+    def close(self) -> None:
+        super().close()
+        with self._guard.lock:
+            self._persistent.clear()
+
     def dispatch(self, inputs: Inputs, config: DispatchConfig | None = None) -> Outputs:
         with self._guard.lock:
+            self._require_open()
             return self._backend._launch(self._program, inputs, pipeline_config(self._config, config), self._persistent)

@@ -19,7 +19,7 @@ from vyre_driver.backend.results import (
     TimedDispatchResult,
     replace_output_buffers_preserving_slots,
 )
-from vyre_driver.errors import UnsupportedFeature
+from vyre_driver.errors import StaleHandle, UnsupportedFeature
 
 if TYPE_CHECKING:
     from vyre_driver.backend.typed import Array
@@ -31,6 +31,11 @@ class PipelineCacheSnapshot:
 
     hits: int
     misses: int
+
+
+def closed_pipeline() -> StaleHandle:
+    """The error of a dispatch of a pipeline that was closed."""
+    return StaleHandle("the pipeline", "it was closed", fix="compile the program again")
 
 
 class CompiledPipeline(ABC):
@@ -114,7 +119,10 @@ class CompiledPipeline(ABC):
     # ── lifecycle ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def close(self) -> None:  # noqa: B027 - nothing is kept by default
-        """Free what the pipeline keeps on the device. A second call does nothing."""
+        """Free what the pipeline keeps on the device; from then on its dispatches raise `StaleHandle`.
+
+        Dispatches that were submitted before give their outputs. A second call does nothing.
+        """
 
     def __enter__(self) -> Self:
         return self

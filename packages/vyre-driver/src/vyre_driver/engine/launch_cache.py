@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from vyre_driver.backend.config import DispatchConfig
+from vyre_driver.backend.pipeline import closed_pipeline
 from vyre_driver.backend.resources import Resource
 from vyre_driver.backend.results import TimedDispatchResult
 from vyre_driver.engine.bind import bind, code_for
@@ -35,7 +36,7 @@ from vyre_driver.engine.port import Allocation
 from vyre_driver.engine.resident import require_places
 from vyre_driver.engine.session import Unlocked
 from vyre_driver.engine.transfer import BYTES, Form, OutputViews, Targets
-from vyre_driver.errors import PoisonedState, StaleHandle, Trapped
+from vyre_driver.errors import PoisonedState, Trapped
 from vyre_driver.tune.choice import LaunchChoice
 from vyre_foundation.errors import without_remedy
 from vyre_foundation.ir.program import Program
@@ -552,7 +553,7 @@ class LaunchCache:
 
     def _require_usable(self) -> None:
         if self.is_closed:
-            raise StaleHandle("the pipeline", "it was closed", fix="compile the program again")
+            raise closed_pipeline()
         self.require_trust()
 
     def require_trust(self) -> None:

@@ -21,7 +21,7 @@ import numpy as np
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
-from vyre_driver.backend.pipeline import CompiledPipeline
+from vyre_driver.backend.pipeline import CompiledPipeline, closed_pipeline
 from vyre_driver.backend.resources import (
     DeviceBuffer,
     ResidentReadRange,
@@ -552,11 +552,21 @@ class HostMemoryPipeline(CompiledPipeline):
 
     def __init__(self, backend: HostMemoryBackend, program: Program, config: DispatchConfig) -> None:
         self._backend, self._program, self._config = backend, program, config
+        self._is_closed = False
 
     def id(self) -> str:
         return f"{self._backend.id()}:{self._program.fingerprint()}"
 
+    def close(self) -> None:
+        self._is_closed = True
+
+    def _require_open(self) -> None:
+        """Raise `StaleHandle` if the pipeline was closed; `dispatch` of a subclass calls it first."""
+        if self._is_closed:
+            raise closed_pipeline()
+
     def dispatch_arrays(self, arrays: Mapping[str, object], config: DispatchConfig | None = None) -> dict[str, Array]:
+        self._require_open()
         require_whole_elements(self._program)
         outputs = as_arrays(self._program, self.dispatch(ordered_inputs(self._program, arrays), config))
         return shaped(self._program, arrays, outputs)
@@ -567,4 +577,5 @@ class HostMemoryPipeline(CompiledPipeline):
     def dispatch_resident_timed(
         self, resources: Sequence[Resource], config: DispatchConfig | None = None
     ) -> TimedDispatchResult:
+        self._require_open()
         return self._backend.over_resources(self._program, resources, lambda inputs: self.dispatch(inputs, config))

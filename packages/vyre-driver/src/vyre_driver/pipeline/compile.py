@@ -9,7 +9,7 @@ from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.delegate import DelegatingPipeline
 from vyre_driver.backend.pending import PendingDispatch
-from vyre_driver.backend.pipeline import CompiledPipeline
+from vyre_driver.backend.pipeline import CompiledPipeline, closed_pipeline
 from vyre_driver.backend.received import DeclaredOutputs
 from vyre_driver.backend.resources import Resource
 from vyre_driver.backend.results import Inputs, OutputBuffers, Outputs, TimedDispatchResult
@@ -103,7 +103,8 @@ class PassthroughPipeline(CompiledPipeline):
     checked = False
 
     def __init__(self, backend: VyreBackend, program: Program, config: DispatchConfig) -> None:
-        self._backend, self._program, self._config = backend, program, config
+        self._backend, self._program, self._compiled_with = backend, program, config
+        self._is_closed = False
 
     def id(self) -> str:
         """The backend's id, with ``:passthrough`` behind it."""
@@ -111,19 +112,19 @@ class PassthroughPipeline(CompiledPipeline):
 
     def dispatch(self, inputs: Inputs, config: DispatchConfig | None = None) -> Outputs:
         """Dispatch the program on the backend."""
-        return self._backend.dispatch(self._program, inputs, pipeline_config(self._config, config))
+        return self._backend.dispatch(self._program, inputs, self._config(config))
 
     def dispatch_arrays(self, arrays: Mapping[str, object], config: DispatchConfig | None = None) -> dict[str, Array]:
         """Dispatch the program on the backend, over arrays by the names of its buffers."""
-        return self._backend.dispatch_arrays(self._program, arrays, pipeline_config(self._config, config))
+        return self._backend.dispatch_arrays(self._program, arrays, self._config(config))
 
     def dispatch_async(self, inputs: Inputs, config: DispatchConfig | None = None) -> PendingDispatch:
         """Begin a dispatch of the program on the backend."""
-        return self._backend.dispatch_async(self._program, inputs, pipeline_config(self._config, config))
+        return self._backend.dispatch_async(self._program, inputs, self._config(config))
 
     def dispatch_timed(self, inputs: Inputs, config: DispatchConfig | None = None) -> TimedDispatchResult:
         """Dispatch the program on the backend, which measures it."""
-        chosen = pipeline_config(self._config, config)
+        chosen = self._config(config)
         return self._backend.dispatch_borrowed_timed(self._program, inputs, chosen)
 
     def dispatch_resident(self, resources: Sequence[Resource], config: DispatchConfig | None = None) -> None:
@@ -134,8 +135,18 @@ class PassthroughPipeline(CompiledPipeline):
         self, resources: Sequence[Resource], config: DispatchConfig | None = None
     ) -> TimedDispatchResult:
         """Dispatch the program over resident memory of the backend, which measures it."""
-        chosen = pipeline_config(self._config, config)
+        chosen = self._config(config)
         return self._backend.dispatch_resident_timed(self._program, resources, chosen)
+
+    def close(self) -> None:
+        """Refuse later dispatches, as a pipeline of a backend that compiles does."""
+        self._is_closed = True
+
+    def _config(self, given: DispatchConfig | None) -> DispatchConfig:
+        """The configuration of one dispatch; `StaleHandle` if the pipeline was closed."""
+        if self._is_closed:
+            raise closed_pipeline()
+        return pipeline_config(self._compiled_with, given)
 
 
 def pipeline_config(compiled: DispatchConfig, given: DispatchConfig | None) -> DispatchConfig:

@@ -163,6 +163,35 @@ class BackendContract(ABC):
                     require(rows[0], witness)
                 pipeline.close()
 
+    def test_a_closed_pipeline_dispatches_no_more(self) -> None:
+        """Once it is closed every method of a pipeline that dispatches raises `StaleHandle`.
+
+        A dispatch that was submitted before gives its outputs, and other pipelines of the program are as before.
+        """
+        with self.backend() as backend:
+            witness = doubling()
+            given, slots, rows = witness.given, [], []  # type: ignore[var-annotated]
+            pipeline, other = compile(backend, witness.program), compile(backend, witness.program)
+            pending = pipeline.dispatch_async(given)
+            pipeline.close()
+            require(pending.await_result(), witness)
+            refused(StaleHandle, lambda: pipeline.dispatch(given))
+            refused(StaleHandle, lambda: pipeline.dispatch_timed(given))
+            refused(StaleHandle, lambda: pipeline.dispatch_into(given, None, slots))
+            refused(StaleHandle, lambda: pipeline.dispatch_batched([given]))
+            refused(StaleHandle, lambda: pipeline.dispatch_batched_into([given], None, rows))
+            refused(StaleHandle, lambda: pipeline.dispatch_async(given).await_result())
+            for by_name in (pipeline.dispatch_arrays, partial(pipeline.dispatch_arrays, config=DispatchConfig())):
+                refused((StaleHandle, UnsupportedFeature), partial(by_name, witness.inputs))
+            sizes = (witness.given[0].nbytes,) * 2
+            resources = possible(lambda: [backend.allocate_resident(size) for size in sizes]) or []
+            for over_resources in (pipeline.dispatch_resident, pipeline.dispatch_resident_timed):
+                refused((StaleHandle, UnsupportedFeature), partial(over_resources, resources))
+            assert not slots, "a refused dispatch has stored outputs"
+            pipeline.close()
+            require(other.dispatch(given), witness)
+            other.close()
+
     def test_a_flush_waits_for_everything_submitted(self) -> None:
         """Once `flush` has returned every dispatch before it is ready."""
         with self.backend() as backend:
@@ -628,13 +657,14 @@ def demanding() -> Iterator[Program]:
 ErrorT = TypeVar("ErrorT", bound=BackendError)
 
 
-def refused(kind: type[ErrorT], call: Callable[[], object]) -> ErrorT:
-    """The error of this kind that `call` raises."""
+def refused(kind: type[ErrorT] | tuple[type[ErrorT], ...], call: Callable[[], object]) -> ErrorT:
+    """The error of this kind, or one of these, that `call` raises."""
     try:
         call()
     except kind as error:
         raised = error
     else:
-        raise AssertionError(f"nothing was raised, expected {kind.__name__}")
+        kinds = kind if isinstance(kind, tuple) else (kind,)
+        raise AssertionError(f"nothing was raised, expected {' or '.join(each.__name__ for each in kinds)}")
     assert "Fix: " in str(raised), "it says no remedy"
     return raised

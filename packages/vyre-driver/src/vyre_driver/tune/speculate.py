@@ -208,6 +208,9 @@ class SpeculativePipeline(DelegatingPipeline):
     def close(self) -> None:
         """Free both launches. A running compilation ends in the background, and then frees its results."""
         self._conservative.close()
+        if self.decision is None:
+            reason = "the pipeline was closed"
+            self.decision = SpeculativeVariantDecision(SpeculativeVariantKind.CONSERVATIVE, 0.0, reason)
         if self._compiled is not None:
             self._compiled.add_done_callback(_free)
 
