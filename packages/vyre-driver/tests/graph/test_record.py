@@ -59,6 +59,27 @@ def test_at_attributes_to_a_line_of_another_source() -> None:
         g.input(5, u32, 4)  # type: ignore[arg-type]
 
 
+def test_a_block_that_is_never_opened_is_named() -> None:
+    g, made = GraphRecorder("g"), line()
+    g.repeat(2)
+    g.at("demo.lang", 1)
+    with pytest.raises(BuildError) as caught:
+        g.build()
+    assert str(caught.value).splitlines() == [
+        f"{__file__}:{made + 1}: the block of g.repeat(…) is never opened. Fix: write `with g.repeat(…)`",
+        f"{__file__}:{made + 2}: the block of g.at(…) is never opened. Fix: write `with g.at(…)`",
+    ]
+
+
+def test_a_block_is_for_one_with_statement() -> None:
+    g = GraphRecorder("g")
+    for block, word in ((g.repeat(2), "repeat"), (g.at("demo.lang", 1), "at")):
+        with block:
+            pass
+        with pytest.raises(BuildError, match=rf"the block of g\.{word}\(…\) is opened twice"), block:
+            pass
+
+
 def test_outputs_that_are_left_out_are_temporaries_of_the_length_of_the_rule() -> None:
     g = GraphRecorder("g")
     out = g.dispatch(AFFINE, x=g.input("x", u32, 9))["out"]

@@ -287,6 +287,8 @@ def test_a_block_that_is_never_opened_is_named(p: ProgramBuilder) -> None:
     out[0] = 1
     p.range(4)
     p.region("x")
+    p.at("demo.lang", 3)
+    p.while_(lambda: p.global_id(0) > 1, limit=3)
     with pytest.raises(BuildError) as caught:
         p.build()
     lines = str(caught.value).splitlines()
@@ -294,7 +296,10 @@ def test_a_block_that_is_never_opened_is_named(p: ProgramBuilder) -> None:
         "the block of p.if_(…) is never opened. Fix: write `with p.if_(…)`",
         "the block of p.range(…) is never opened. Fix: write `with p.range(…)`",
         "the block of p.region(…) is never opened. Fix: write `with p.region(…)`",
+        "the block of p.at(…) is never opened. Fix: write `with p.at(…)`",
+        "the block of p.while_(…) is never opened. Fix: write `with p.while_(…)`",
     ]
+    assert {line.partition(":")[0] for line in lines} == {__file__}
 
 
 def test_a_block_is_for_one_with_statement(p: ProgramBuilder) -> None:
@@ -302,6 +307,11 @@ def test_a_block_is_for_one_with_statement(p: ProgramBuilder) -> None:
     with block:
         pass
     with pytest.raises(BuildError, match=r"the block of p\.if_\(…\) is opened twice"), block:
+        pass
+    stated = p.at("demo.lang", 3)
+    with stated:
+        pass
+    with pytest.raises(BuildError, match=r"the block of p\.at\(…\) is opened twice"), stated:
         pass
 
 

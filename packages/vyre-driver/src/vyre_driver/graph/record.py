@@ -37,6 +37,7 @@ from vyre_driver.plan.launch import require_x_alone, with_invocations
 from vyre_driver.plan.programs import HasProgram, defaults_of, program_of
 from vyre_foundation.build.arguments import DTypeLike, dtype_of
 from vyre_foundation.build.caller import caller_outside, naming_errors, stated_line
+from vyre_foundation.build.unopened import LineBlock, UnopenedBlocks, without_effect
 from vyre_foundation.errors import BuildError, VyreError
 from vyre_foundation.ir.expr import literal
 from vyre_foundation.ir.origin import Line, Origin
@@ -50,10 +51,15 @@ RECORDERS = frozenset({"vyre", "vyre_algorithms", "vyre_driver", "vyre_foundatio
 class RepeatBlock:
     """The ``with`` block of a loop: nodes recorded in it become the body of the loop."""
 
-    def __init__(self, bodies: list[list[Node]], node: RepeatNode) -> None:
-        self._bodies, self._node = bodies, node
+    def __init__(self, bodies: list[list[Node]], node: RepeatNode, unopened: UnopenedBlocks) -> None:
+        self._bodies, self._node, self._unopened = bodies, node, unopened
+        self.word = "g.repeat(…)"
+        assert node.origin is not None
+        self.line: Line = node.origin
+        unopened.add(self)
 
     def __enter__(self) -> None:
+        self._unopened.open(self)
         self._bodies.append([])
 
     def __iter__(self) -> NoReturn:
@@ -82,6 +88,7 @@ class GraphRecorder:
         self._has_ended = False
         self._buffers: dict[str, GraphBuffer] = {}
         self._bodies: list[list[Node]] = [[]]
+        self._unopened = UnopenedBlocks()
         self._names: dict[str, int] = {}
         self._doubled: list[GraphBuffer] = []
         self._input_shapes: dict[str, tuple[int, ...]] = {}
@@ -279,14 +286,14 @@ class GraphRecorder:
             name: What messages call the node.
 
         Returns:
-            A context manager for the block.
+            The block, for a `with` statement. `build` refuses one that no `with` statement has opened.
         """
         origin, where = self._line(), self._fresh_node(name or "repeat")
         given: object = limit
         if not isinstance(given, SupportsIndex) or isinstance(given, bool):
             raise _unexpected("limit", limit, "an integer of at least 1")
         flag = None if until_zero is None else self._range(until_zero, where)
-        return RepeatBlock(self._bodies, RepeatNode(where, index(limit), flag, (), origin))
+        return RepeatBlock(self._bodies, RepeatNode(where, index(limit), flag, (), origin), self._unopened)
 
     def call(
         self,
@@ -334,9 +341,12 @@ class GraphRecorder:
 
         Raises:
             InvalidGraph: With all findings, each with the line that recorded the node.
+            BuildError: A loop is open, or no `with` statement opens a block.
         """
         if len(self._bodies) != 1:
             raise BuildError("a loop is still open", fix="leave every `with g.repeat(…)` block first", where=repr(self))
+        if unopened := self._unopened.findings():
+            raise without_effect(unopened)
         buffers = (*self._buffers.values(), *self._doubled)
         shapes = dict(self._input_shapes), dict(self._output_shapes)
         graph = Graph(self.name, buffers, tuple(self._bodies[0]), self._origin, *shapes)
@@ -351,12 +361,13 @@ class GraphRecorder:
             line: The number of the line, from 1 on.
 
         Returns:
-            The block, for a `with` statement.
+            The block, for a `with` statement. `build` refuses one that no `with` statement has opened.
 
         Raises:
             BuildError: An argument is of another kind.
         """
-        return self._stating(stated_line(file, line))
+        stated = self._stating(stated_line(file, line))
+        return LineBlock(self._unopened, "g.at(…)", caller_outside(RECORDERS), stated)
 
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 

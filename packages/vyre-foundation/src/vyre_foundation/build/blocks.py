@@ -47,13 +47,12 @@ class Block(AbstractContextManager[T_co, None]):
         self._builder, self._statement, self._given = builder, statement, given
         self._is_loop, self._is_transparent, self._is_continued = is_loop, is_transparent, is_continued
         self._open: OpenBlock | None = None
-        builder._unopened.append(self)
+        builder._unopened.add(self)
 
     def __enter__(self) -> T_co:
-        if self not in self._builder._unopened:
-            raise BuildError(f"the block of {self.word} is opened twice", fix=f"call {self.word} for each block")
+        self._builder._unopened.require(self)
         self._builder._require_open()
-        self._builder._unopened.remove(self)
+        self._builder._unopened.open(self)
         given = self._given()
         self._builder._bodies.append([])
         self._builder._lines.append([])

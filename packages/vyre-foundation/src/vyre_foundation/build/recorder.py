@@ -8,10 +8,11 @@ from types import TracebackType
 from vyre_foundation.build.declarations import DeclarationRecorder
 from vyre_foundation.build.positions import PositionRecorder
 from vyre_foundation.build.tidy import adjacent_lets, drop_unused_results, inline
+from vyre_foundation.build.unopened import without_effect
 from vyre_foundation.dtype import u32
 from vyre_foundation.errors import BuildError
 from vyre_foundation.ir.buffer import Access, Buffer, Memory
-from vyre_foundation.ir.origin import Line, Origin, Origins
+from vyre_foundation.ir.origin import Line, Origins
 from vyre_foundation.ir.program import Program
 from vyre_foundation.ir.shapes import LAUNCH_SHAPE, Axis
 from vyre_foundation.ir.stmt import MAX_NESTING, Body, If
@@ -96,10 +97,7 @@ class ProgramBuilder(DeclarationRecorder, PositionRecorder):
 
     def _refuse_without_effect(self) -> None:
         """Lines that Python accepts and the program does not have."""
-        found = [
-            (block.line, f"the block of {block.word} is never opened", f"write `with {block.word}`")
-            for block in self._unopened
-        ]
+        found = self._unopened.findings()
         for variable, line in self._variables:
             if not variable._is_set:
                 fix = (
@@ -112,9 +110,7 @@ class ProgramBuilder(DeclarationRecorder, PositionRecorder):
                 if isinstance(stmt, If) and not stmt.then and not stmt.orelse:
                     found.append((line, "nothing is recorded in the block of this condition", fix))
         if found:
-            *others, (line, message, fix) = sorted(found)
-            lines = [f"{Origin(*at)}: {what}. Fix: {do}" for at, what, do in others]
-            raise BuildError("\n".join([*lines, f"{Origin(*line)}: {message}"]), fix=fix)
+            raise without_effect(found)
 
 
 def program(

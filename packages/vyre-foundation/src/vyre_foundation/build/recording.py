@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from vyre_foundation.build import arguments
 from vyre_foundation.build.arguments import DTypeLike
 from vyre_foundation.build.axes import ShapeVariables, launch_axes, length_of, require_workgroup_axes
-from vyre_foundation.build.blocks import Block
 from vyre_foundation.build.branches import BranchChain
 from vyre_foundation.build.caller import caller
 from vyre_foundation.build.memory import Array, AxisLength, Mutable
+from vyre_foundation.build.unopened import UnopenedBlocks
 from vyre_foundation.build.values import Operand, Value, operand, refuse_foreign
 from vyre_foundation.errors import BuildError
 from vyre_foundation.ir.buffer import Buffer
@@ -41,7 +41,7 @@ class RecordingState:
         self._buffers: list[Buffer] = []
         self._buffer_lines: list[Line] = []
         self._variables: list[tuple[Mutable, Line]] = []
-        self._unopened: list[Block[object]] = []
+        self._unopened = UnopenedBlocks()
         self._names: set[str] = set()
         self._temporaries: set[str] = set()
         self._fresh_counts: dict[str, int] = {}

@@ -7,9 +7,10 @@ from contextlib import AbstractContextManager, contextmanager
 
 from vyre_foundation.build import arguments
 from vyre_foundation.build.arguments import DTypeLike
-from vyre_foundation.build.caller import naming_errors, stated_line
+from vyre_foundation.build.caller import caller, naming_errors, stated_line
 from vyre_foundation.build.memory import Array, Mutable
 from vyre_foundation.build.recording import RecordingState
+from vyre_foundation.build.unopened import LineBlock
 from vyre_foundation.build.values import Operand, Value, operand
 from vyre_foundation.dtype import bool_, u32
 from vyre_foundation.ir.expr import Local
@@ -135,12 +136,12 @@ class StatementRecorder(RecordingState):
             line: The number of the line, from 1 on.
 
         Returns:
-            The block, for a `with` statement.
+            The block, for a `with` statement. `build` refuses one that no `with` statement has opened.
 
         Raises:
             BuildError: An argument is invalid.
         """
-        return self._stating(stated_line(file, line))
+        return LineBlock(self._unopened, "p.at(…)", caller(), self._stating(stated_line(file, line)))
 
     @contextmanager
     def _stating(self, line: Line) -> Iterator[None]:
