@@ -291,6 +291,34 @@ def test_the_texts_of_reasons():
     ]
 
 
+BOUNDS = {
+    "eight[global_id.x * 8] = 1;": (ONE, "global_id.x < 536870912"),
+    "let i = global_id.x * 8 + 7; eight[i] = 1; eight[i - 3] = 2;": (ONE, "global_id.x < 536870912"),
+    "image[global_id.y * 640 + global_id.x] = 1;": (FLAT, "(global_id.x < 640) & (global_id.y < 6710886)"),
+    "if global_id.y < 480 { image[global_id.y * 640 + global_id.x] = 1; }": (FLAT, "global_id.x < 640"),
+    "let old = atomic add(eight[global_id.x * 8], 1); o[global_id.x] = old;": (ONE, "global_id.x < 536870912"),
+    "t[local_id.y * 15 + local_id.x] = 1;": (FLAT, "local_id.x < 15"),
+    "t[local_id.x * 67108864] = 1;": (ONE, None),
+    "o[global_id.x / 2] = 1;": (ONE, None),
+    "image[global_id.x] = global_id.y;": (FLAT, None),
+    "few[0] = 1;": (ONE, None),
+}
+
+
+@pytest.mark.parametrize(("body", "expected"), BOUNDS.items())
+def test_the_remedy_names_bounds_where_these_are_enough(body, expected):
+    launch, bound = expected
+    found = validate(parse(f"program p {launch} {{ {BUFFERS} {body} }}")).determinism.reasons
+    remedies = {fix for reason in found if (fix := reason.fix.partition("; else ")[0]).startswith("bound the ids")}
+    if bound is None:
+        assert not remedies
+        return
+    assert remedies == {
+        f"bound the ids, as their index may wrap around or reach another one's, as in if {bound}",
+    }
+    assert reasons(f"if {bound} {{ {body} }}", launch) == []
+
+
 def test_reasons_do_not_depend_on_where_buffers_are_in_memory():
     """A statement that reads many buffers, whose declarations were made in another order each time."""
     texts = set()

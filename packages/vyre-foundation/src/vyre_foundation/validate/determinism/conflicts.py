@@ -9,7 +9,7 @@ from vyre_foundation.validate.buffers import MAX_LENGTH
 from vyre_foundation.validate.determinism.accesses import MemoryAccess
 from vyre_foundation.validate.determinism.forms import Polynomials
 from vyre_foundation.validate.determinism.identity import Between, Identity
-from vyre_foundation.validate.determinism.ownership import are_owned
+from vyre_foundation.validate.determinism.ownership import Bounds, are_owned, missing_bounds
 from vyre_foundation.validate.determinism.phases import Phases, undivided
 from vyre_foundation.validate.determinism.views import View, Views
 from vyre_foundation.validate.facts import Interval
@@ -28,8 +28,13 @@ class Conflicts:
         self._ranges: dict[MemoryAccess, Interval] = {}
         self._seen: dict[tuple[MemoryAccess, Between, bool], View] = {}
 
-    def find(self, accesses: Sequence[MemoryAccess], phases: Phases, between: Between) -> Iterator[list[MemoryAccess]]:
-        """Sets of accesses that two of the compared invocations may make to one element in one interval."""
+    def find(
+        self, accesses: Sequence[MemoryAccess], phases: Phases, between: Between
+    ) -> Iterator[tuple[list[MemoryAccess], Bounds]]:
+        """Sets of accesses that two of the compared invocations may make to one element in one interval.
+
+        Each has the bounds of the invocations with which they would not; none if no bounds are enough.
+        """
         stretches = _by_stretch(accesses, phases)
         meetings = [(a, b) for a, b in phases.meetings if a in stretches and b in stretches]
         checks = sum(len(found) for pair in meetings for n in {*pair} for found in stretches[n].values())
@@ -43,7 +48,7 @@ class Conflicts:
                 found = here if a == b else [*here, *stretches[b][buffer]]
                 for cluster in self._clusters(found):
                     if not _commute(cluster) and not self._are_owned(cluster, between):
-                        yield cluster
+                        yield cluster, self._missing_bounds(cluster, between)
 
     def _clusters(self, accesses: Sequence[MemoryAccess]) -> Iterator[list[MemoryAccess]]:
         """Sets whose ranges of indices overlap, directly or by way of others; accesses out of bounds are none."""
@@ -82,6 +87,10 @@ class Conflicts:
             are_owned([self._view(access, between, are_whole) for access in cluster], needed, self._identity)
             for are_whole in (False, True)
         )
+
+    def _missing_bounds(self, cluster: Sequence[MemoryAccess], between: Between) -> Bounds:
+        views = [self._view(access, between, True) for access in cluster]
+        return missing_bounds(views, self._identity.needed(between), self._identity) or ()
 
     def _view(self, access: MemoryAccess, between: Between, are_whole: bool) -> View:
         key = access, between, are_whole

@@ -12,22 +12,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import gcd
+from typing import TypeAlias
 
 from vyre_foundation.validate.determinism.identity import Digit, Identity
 from vyre_foundation.validate.determinism.views import View
 
+Bounds: TypeAlias = Sequence[tuple[Digit, int]]
+"""Digits, each with a number that it must be below."""
+
 
 def are_owned(views: Sequence[View], needed: frozenset[Digit], identity: Identity) -> bool:
     """Whether accesses to one element, by any of `views`, come from invocations that agree in the `needed` digits."""
+    return missing_bounds(views, needed, identity) == []
+
+
+def missing_bounds(views: Sequence[View], needed: frozenset[Digit], identity: Identity) -> Bounds | None:
+    """The bounds with which `are_owned` would hold: none where it holds; None where no bounds are enough."""
     agreed = _agreed(views, needed, identity)
     if needed <= identity.known(agreed):
-        return True
+        return []
     if any(view.fixed != views[0].fixed for view in views):
-        return False
+        return None
     strides = _common_strides(views, identity)
     if strides is None or not needed <= identity.known({*strides, *agreed}):
-        return False
-    return _are_apart(views, strides, identity)
+        return None
+    return _missing_bounds(views, strides, identity)
 
 
 def _agreed(views: Sequence[View], needed: frozenset[Digit], identity: Identity) -> set[Digit]:
@@ -58,8 +67,8 @@ def _common_strides(views: Sequence[View], identity: Identity) -> dict[Digit, in
     return strides
 
 
-def _are_apart(views: Sequence[View], strides: dict[Digit, int], identity: Identity) -> bool:
-    """Whether equal indices mean equal digits."""
+def _missing_bounds(views: Sequence[View], strides: dict[Digit, int], identity: Identity) -> Bounds | None:
+    """The bounds with which equal indices mean equal digits."""
     digits = sorted(strides, key=lambda digit: abs(strides[digit]))
     sizes = [abs(strides[digit]) for digit in digits]
     spans, offsets = _spans(views, strides, identity)
@@ -67,16 +76,20 @@ def _are_apart(views: Sequence[View], strides: dict[Digit, int], identity: Ident
     least = min(offsets)
     for view, offset in zip(views, offsets, strict=True):
         rests.add(view, offset - least)
-    below = rests.spans[0]
+    below, modulus = rests.spans[0], 1 << min(view.bits for view in views)
+    missing: list[tuple[Digit, int]] = []
     for level, (digit, size) in enumerate(zip(digits, sizes, strict=True), start=1):
         if below >= size:
-            return False
-        below += size * spans[digit]
-        if rests.divisors[level]:
-            if below >= rests.divisors[level]:
-                return False
-            below += rests.spans[level]
-    return below < 1 << min(view.bits for view in views)
+            return None
+        end = rests.divisors[level] or (*sizes, modulus)[level]
+        span = spans[digit]
+        if below + size * span >= end:
+            span = (end - 1 - below) // size
+            if span < 1 or strides[digit] < 0:
+                return None
+            missing.append((digit, min(view.bounds[digit].low for view in views if digit in view.bounds) + span + 1))
+        below += size * span + rests.spans[level]
+    return missing if below < modulus else None
 
 
 def _spans(views: Sequence[View], strides: dict[Digit, int], identity: Identity) -> tuple[dict[Digit, int], list[int]]:

@@ -84,11 +84,11 @@ def find_determinism(
     identity = Identity(program, axes, forms)
     conflicts = Conflicts(forms, Views(forms, identity, declared, is_fixed), identity)
     reasons = Reasons(program.origins)
-    for cluster in conflicts.find(accesses, find_phases(outline, lambda _: True), Between.LOCALS):
-        reasons.add(cluster, Between.LOCALS)
+    for cluster, bounds in conflicts.find(accesses, find_phases(outline, lambda _: True), Between.LOCALS):
+        reasons.add(cluster, Between.LOCALS, bounds)
     shared = [a for a in accesses if a.buffer.memory is not Memory.WORKGROUP]
-    for cluster in conflicts.find(shared, find_phases(outline, _is_of_grid), Between.GROUPS):
-        reasons.add(cluster, Between.GROUPS)
+    for cluster, bounds in conflicts.find(shared, find_phases(outline, _is_of_grid), Between.GROUPS):
+        reasons.add(cluster, Between.GROUPS, bounds)
     return Determinism(reasons.in_order(), axes)
 
 
