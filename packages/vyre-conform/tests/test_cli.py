@@ -252,6 +252,26 @@ def test_a_full_disk_is_status_2_and_one_line(option: str, tmp_path: Path, monke
         assert result.stderr == f"Error: {line}\n"
 
 
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there is no device without an end")
+@pytest.mark.parametrize(
+    "words",
+    [
+        "report /dev/zero",
+        "diff /dev/zero /dev/zero",
+        "merge /dev/zero --journal out",
+        "certify /dev/zero --certificate out",
+        "verify /dev/zero",
+        "replay /dev/zero",
+        "run --known-gaps /dev/zero",
+    ],
+)
+def test_a_device_is_not_read(words: str) -> None:
+    """It may have no end."""
+    result = call(*words.split())
+    assert result.exit_code == 2, result.output
+    assert result.stderr.endswith("/dev/zero is a device. Fix: name a file\n")
+
+
 def test_a_backend_that_is_named_twice_is_judged_once() -> None:
     result = call("run", "--backend", "reference", "--backend", "reference", "--cases", "traps:one")
     assert (result.exit_code, "1 cells in" in result.output) == (0, True), result.output

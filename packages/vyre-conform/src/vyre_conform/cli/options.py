@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -39,7 +40,18 @@ class LaunchSeconds(click.FloatRange):
         return seconds
 
 
-IN = click.Path(path_type=Path, exists=True, dir_okay=False)
+class InputFile(click.Path):
+    """A file that a command reads, or a pipe. Devices are refused: some never end."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path of the file."""
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        if path.is_char_device() or path.is_block_device():
+            self.fail(f"{path} is a device. Fix: name a file", param, ctx)
+        return path
+
+
+IN = InputFile(path_type=Path, exists=True, dir_okay=False)
 OUT = click.Path(path_type=Path, dir_okay=False)
 
 backends = click.option(

@@ -60,6 +60,7 @@ def demo(ids: tuple[str, ...], reference: bool, limit: int | None, picture: Path
     answer = Answer(as_json)
     with answer.failures():
         _require_pillow()
+        _require_format(picture)
         require_writable(picture, "--picture")
         corpus = standard_library()
         if limit is not None:
@@ -76,6 +77,15 @@ def _require_pillow() -> None:
     """Refuse to run the jobs where the picture of one cannot be drawn."""
     if find_spec("PIL") is None:
         raise MissingExtra("demo", "pillow", fix="install it: pip install 'vyre[demo]'")
+
+
+def _require_format(picture: Path) -> None:
+    """Refuse a name whose suffix is of no format that a picture can have."""
+    from PIL import Image  # an optional package
+
+    if Image.registered_extensions().get(picture.suffix.lower()) not in Image.SAVE:
+        message = f"--picture: {picture} has no suffix of a picture"
+        raise click.BadParameter(f"{message}. Fix: name a .png file")
 
 
 def _run_all(
