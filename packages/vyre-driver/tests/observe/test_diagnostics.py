@@ -9,6 +9,7 @@ import pytest
 
 from vyre_driver.errors import BackendError, InvalidInput, KernelCompileFailed, Trapped
 from vyre_driver.observe.diagnostics import (
+    LONGEST,
     WIDEST,
     Diagnostic,
     DiagnosticCode,
@@ -180,3 +181,14 @@ def test_a_migration_gives_warnings_about_its_ops() -> None:
     assert found[0].to_json()["location"] == {"op_id": "geo.hyp"}
     assert str(OpLocation(op_id="geo.hyp", operand=1)) == "op geo.hyp, operand 1"
     assert of_migration(Migrated(program)) == ()
+
+
+def test_a_record_has_the_beginning_of_a_long_line() -> None:
+    text = "program p workgroup(1) { " + " " * 5000 + "let x = 1; let x = 2; }"
+    with pytest.raises(InvalidProgram) as error:
+        parse(text).validate()
+    (found,) = diagnose(error.value, Source("p.vyre", text))
+    source = found.to_json()["source"]
+    assert (source["line"], source["column"]) == (1, text.index("let x = 2") + 1)
+    assert source["code"] == text[:LONGEST]
+    assert "let x = 2;" in render(found)

@@ -173,3 +173,13 @@ def test_every_statement_of_a_valid_program_has_a_place(generated) -> None:
 @given(structural_programs())
 def test_every_statement_of_any_program_has_a_place(program) -> None:
     require_places(program)
+
+
+def test_the_parts_of_one_line_share_its_text() -> None:
+    """A program can be one line, and each part of it can have a finding."""
+    places = Places("program p workgroup(1) { let x = 1; let y = 2; }")
+    one, two = places.find("body[0]"), places.find("body[1]")
+    assert one is not None
+    assert two is not None
+    assert (one.line, two.line) == (1, 1)
+    assert one.code is two.code

@@ -93,6 +93,10 @@ class OpLocation:
         return f"op {self.op_id}" if self.operand is None else f"op {self.op_id}, operand {self.operand}"
 
 
+LONGEST = 1000
+"""Characters of a line in a record as plain values: a program can be one line, and each finding shows it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnostic:
     """One message.
@@ -111,7 +115,7 @@ class Diagnostic:
     fix: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the record as plain values, without empty ones."""
+        """Return the record as plain values, without empty ones; of a long line, the first `LONGEST` characters."""
         record: dict[str, Any] = {"severity": self.severity.value, "code": self.code, "message": self.message}
         if self.where:
             record["where"] = self.where
@@ -119,6 +123,7 @@ class Diagnostic:
             record["location"] = {k: v for k in OpLocation.__slots__ if (v := getattr(self.location, k)) is not None}
         if self.source is not None:
             record["source"] = {name: getattr(self.source, name) for name in SourceLine.__slots__}
+            record["source"]["code"] = self.source.code[:LONGEST]
         if self.notes:
             record["notes"] = list(self.notes)
         if self.fix:
@@ -241,7 +246,8 @@ def parts(diagnostic: Diagnostic) -> Iterator[tuple[FragmentKind, str]]:
 
 
 def _shown(line: SourceLine, margin: str) -> Iterator[tuple[FragmentKind, str]]:
-    code, mark = _window("".join(x if x.isprintable() else " " for x in line.code), line.column - 1)
+    code, mark = _window(line.code, line.column - 1)
+    code = "".join(x if x.isprintable() else " " for x in code)
     width = max(1, min(line.width, len(code) - mark))
     yield FragmentKind.FRAME, f"\n {margin}--> "
     yield FragmentKind.PLACE, place_text(line.file, line.line, line.column)

@@ -34,17 +34,19 @@ def text_error(text: str, offset: int, message: str, fix: str) -> TextError:
     start = text.rfind("\n", 0, offset) + 1
     end = text.find("\n", offset)
     line, column = text.count("\n", 0, offset) + 1, offset - start + 1
-    code, mark = _around(text[start : len(text) if end < 0 else end], column - 1)
+    code, mark = _around(text, start, len(text) if end < 0 else end, column - 1)
     margin = " " * len(str(line))
     snippet = f"  {line} | {code}\n  {margin} | {' ' * mark}^"
     where = f"line {line}, column {column}"
     return TextError(message, fix=fix, where=where, line=line, column=column, snippet=snippet)
 
 
-def _around(code: str, mark: int) -> tuple[str, int]:
-    """The part of a line that is worth showing, and where the mark is in it."""
-    code = "".join(character if character.isprintable() else " " for character in code)
-    if len(code) <= 100:
-        return code, mark
-    start = max(0, mark - 60)
-    return code[start : start + 100], mark - start
+MAX_SHOWN = 100
+"""Characters of a line in a message."""
+
+
+def _around(text: str, start: int, end: int, mark: int) -> tuple[str, int]:
+    """The part of the line ``start … end`` that is worth showing, and where the mark is in it."""
+    left = max(0, mark - 60) if end - start > MAX_SHOWN else 0
+    code = text[start + left : min(end, start + left + MAX_SHOWN)]
+    return "".join(character if character.isprintable() else " " for character in code), mark - left

@@ -7,6 +7,7 @@ program was parsed from. The text is searched on demand, so that parsing has not
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
@@ -40,14 +41,26 @@ class Places:
 
     def __init__(self, text: str) -> None:
         self._text, self._spans = text, _Reader(text).spans()
+        self._begins = [0, *(found.end() for found in re.finditer("\n", text))]
+        """Where lines begin: a search for each part would take time for all of the text before it."""
+        self._codes: dict[int, str] = {}
 
     def find(self, path: str) -> Position | None:
         """The place of `path`, or of the nearest part around it that has one."""
         while path:
             if path in self._spans:
-                return position(self._text, *self._spans[path])
+                return self._position(*self._spans[path])
             path = re.sub(r"(^|\.)\w+$|\[\d+\]$", "", path)
         return None
+
+    def _position(self, start: int, stop: int) -> Position:
+        """As `position`; parts of one line share its text."""
+        line = bisect_right(self._begins, start)
+        begin = self._begins[line - 1]
+        if begin not in self._codes:
+            self._codes[begin] = position(self._text, begin, begin).code
+        code = self._codes[begin]
+        return Position(line, start - begin + 1, max(1, min(stop, begin + len(code)) - start), code)
 
 
 Range = tuple[int, int]
