@@ -516,10 +516,52 @@ def unknown_name(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
 
 
 @case("""
+12: the name 'threadIdx' is not defined
+    return x[threadIdx.x]
+             ^^^^^^^^^
+Fix: write vy.local_id(0); or define it before the kernel is first called
+""")
+def name_of_another_language(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    return x[threadIdx.x]
+
+
+@case("""
+12: the name 'sqrt' is not defined
+    return sqrt(x[vy.index()])
+           ^^^^
+Fix: write vy.sqrt; or define it before the kernel is first called
+""")
+def name_without_a_module(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    return sqrt(x[vy.index()])
+
+
+@case("""
+12: got a tuple as an index of 'x', expected an integer
+    return x[i, 0]
+           ^^^^^^^
+Fix: give each index a name, as in i, j = vy.index()
+""")
+def indices_as_one(x: vy.Array[vy.f32, "h", "w"]) -> vy.Array[vy.f32, "h", "w"]:
+    i = vy.index()
+    return x[i, 0]
+
+
+@case("""
+14: vy.zeros(…) makes an array of a device, while the kernel is compiled
+    memory = vy.zeros(4)
+             ^^^^^^^^^^^
+Fix: write vy.private(vy.f32, 3), or vy.workgroup(…) for memory that a workgroup shares
+""")
+def array_without_a_type(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    memory = vy.zeros(4)
+    return memory[0]
+
+
+@case("""
 12: got 1 indices of 'x', which has 2 axes
     return x[0]
            ^^^^
-Fix: pass an index for each axis
+Fix: pass an index for each axis, as in x[0, k]
 """)
 def missing_index(x: vy.Array[vy.f32, "h", "w"]) -> vy.Array[vy.f32, "h", "w"]:
     return x[0]

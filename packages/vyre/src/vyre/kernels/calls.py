@@ -15,7 +15,7 @@ import numpy as np
 import vyre_algorithms
 import vyre_foundation.functions as ops
 import vyre_math
-from vyre import overloads
+from vyre import arrays, overloads
 from vyre.kernels import intrinsics
 from vyre.kernels.aggregates import VECTORS, StructType, Vector, VectorType
 from vyre.kernels.device import DeviceFunction, HostCallable
@@ -308,8 +308,9 @@ def call(reader: ExpressionReader, callee: Any, node: ast.Call) -> object:
         reader.refuse(node, "a Python object from outside of the kernel would hold a value of the program", fix)
     if is_change or (not is_runtime(positional) and not is_runtime(named)):
         _require_constant(reader, callee, node)
-        found = callee(*positional, **named)
-        if isinstance(found, DeviceArray):
+        makes_arrays = getattr(callee, "__module__", "") == arrays.__name__
+        found = None if makes_arrays else callee(*positional, **named)
+        if makes_arrays or isinstance(found, DeviceArray):
             message = f"{ast.unparse(node.func)}(…) makes an array of a device, while the kernel is compiled"
             fix = "write vy.private(vy.f32, 3), or vy.workgroup(…) for memory that a workgroup shares"
             reader.refuse(node, message, fix)

@@ -210,6 +210,9 @@ class ElementReader(NodeReader):
         if len(parts) != len(array.axes):
             axes = "one axis" if len(array.axes) == 1 else f"{len(array.axes)} axes"
             fix = f"pass {'an index' if len(array.axes) == 1 else 'an index for each axis'}"
+            if len(parts) < len(array.axes) and not any(isinstance(part, tuple) for part in parts):
+                given_and_more = [_parts(node), *"klmnpq"[: len(array.axes) - len(parts)]]
+                fix += f", as in {ast.unparse(node.value)}[{', '.join(given_and_more)}]"
             self.refuse(node, f"got {len(parts)} indices of {array.place!r}, which has {axes}", fix)
         found: list[int | Value] = []
         for part in parts:
@@ -231,6 +234,8 @@ class ElementReader(NodeReader):
             else:
                 what = f"a value of {part.dtype}" if isinstance(part, Value) else kind_of(part)
                 fix = "pass an integer; a value becomes one with .cast(vy.u32)"
+                if isinstance(part, tuple) and len(part) == len(self.own_index):
+                    fix = f"give each index a name, as in {', '.join('ijklmn'[: len(part)])} = vy.index()"
                 self.refuse(node, f"got {what} as an index of {array.place!r}, expected an integer", fix)
         if array.array.decl.memory is Memory.STORAGE and self._is_own_place(found):
             self.own_uses.append((array, node))

@@ -22,18 +22,30 @@ class ExpressionReader(OperatorReader, ElementReader, ABC):
     """Reads all expressions: comprehensions and calls too."""
 
     def _ListComp(self, node: ast.ListComp) -> list[object]:
-        return self._comprehension(node.generators, lambda: self.eval(node.elt))
+        return self._elements(node)
 
     def _GeneratorExp(self, node: ast.GeneratorExp) -> list[object]:
         place = "a generator expression, which Python evaluates only as far as needed,"
         with self.under_condition(place, f"write a list, [{ast.unparse(node)[1:-1]}]"):
-            return self._comprehension(node.generators, lambda: self.eval(node.elt))
+            return self._elements(node)
 
     def _SetComp(self, node: ast.SetComp) -> set[object]:
-        return set(self._comprehension(node.generators, lambda: self.eval(node.elt)))
+        return set(self._elements(node))
+
+    def _elements(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp) -> list[object]:
+        """The elements of a comprehension, where ``*x`` stands for those of `x` (Python 3.15)."""
+        element = node.elt
+        if not isinstance(element, ast.Starred):
+            return self._comprehension(node.generators, lambda: self.eval(element))
+        rows: list[Any] = self._comprehension(node.generators, lambda: list(self.iterable(element.value)))
+        return [x for row in rows for x in row]
 
     def _DictComp(self, node: ast.DictComp) -> dict[object, object]:
-        pairs = self._comprehension(node.generators, lambda: (self.eval(node.key), self.eval(node.value)))
+        value: ast.expr | None = node.value
+        if value is None:  # ``{**x for x in y}`` (Python 3.15)
+            tables: list[Any] = self._comprehension(node.generators, lambda: self.eval(node.key))
+            return {key: x for table in tables for key, x in table.items()}
+        pairs = self._comprehension(node.generators, lambda: (self.eval(node.key), self.eval(value)))
         return dict(pairs)  # type: ignore[arg-type]
 
     def _comprehension(self, generators: Sequence[ast.comprehension], result: Callable[[], object]) -> list[object]:

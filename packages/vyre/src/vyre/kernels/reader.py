@@ -13,6 +13,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+import vyre_foundation.functions as ops
+import vyre_math
+from vyre.kernel_names import KERNELS
 from vyre.kernels.aggregates import (
     Structure,
     StructValue,
@@ -289,7 +292,12 @@ class NodeReader:
             self.refuse(node, f"{name!r} has no value here", f"give {name!r} a value before")
         if name in frame.outer:
             return frame.outer[name]
-        self.refuse(node, f"the name {name!r} is not defined", "define it before the kernel is first called")
+        fix = "define it before the kernel is first called"
+        if name in KERNELS:
+            fix = f"{front_door(KERNELS[name]).removesuffix(' in a kernel')}; or {fix}"
+        elif same := FUNCTIONS.get(name, name if hasattr(ops, name) or hasattr(vyre_math, name) else None):
+            fix = f"write vy.{same}; or {fix}"
+        self.refuse(node, f"the name {name!r} is not defined", fix)
 
     def read(self, found: object, node: ast.AST) -> object:
         """What a name stands for at this point of the program."""
@@ -534,5 +542,8 @@ def kind_of(x: object) -> str:
 
 def _described(node: ast.AST) -> str:
     """What a message says of a construct."""
-    names = {"Lambda": "a lambda", "Await": "`await`", "Yield": "`yield`", "YieldFrom": "`yield from`"}
+    names = {
+        "Lambda": "a lambda", "Await": "`await`", "Yield": "`yield`", "YieldFrom": "`yield from`",
+        "TemplateStr": "a template string",
+    }  # fmt: skip
     return names.get(type(node).__name__, type(node).__name__)

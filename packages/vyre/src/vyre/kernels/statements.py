@@ -199,5 +199,6 @@ def _word(node: ast.AST) -> str:
         "With": "`with`", "Try": "`try`", "TryStar": "`try`", "Raise": "`raise`", "FunctionDef": "a function",
         "ClassDef": "a class", "Delete": "`del`", "Import": "`import`", "ImportFrom": "`import`",
         "Global": "`global`", "Nonlocal": "`nonlocal`", "AsyncFor": "`async for`", "AsyncWith": "`async with`",
+        "TypeAlias": "`type`",
     }  # fmt: skip
     return words.get(type(node).__name__, type(node).__name__)
