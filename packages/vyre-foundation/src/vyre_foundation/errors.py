@@ -72,3 +72,9 @@ class BuildError(VyreError):
     """The builder was used in an invalid way, such as a statement outside of its program."""
 
     code = "E104"
+
+
+class DamagedDistribution(VyreError):
+    """What is installed cannot be listed: the files that describe a distribution cannot be read."""
+
+    code = "E112"

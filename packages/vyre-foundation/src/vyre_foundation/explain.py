@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
 from importlib.resources import files
 from inspect import cleandoc
 
 from vyre_foundation.discovery.migration import WARNINGS
 from vyre_foundation.errors import VyreError
+from vyre_foundation.plugins import entry_points
 from vyre_foundation.validate.codes import REASONS, RULES, Rule
 
 GROUP = "vyre.codes"
@@ -55,7 +55,7 @@ class Explanation:
 def explanations() -> Mapping[str, Explanation]:
     """Every code of every installed distribution, in order. A distribution that cannot be asked is left out."""
     found = list(_language())
-    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.value):
+    for entry in sorted(entry_points(GROUP), key=lambda entry: entry.value):
         try:
             found += explain_errors(entry.value) + explain_rules(entry.value)
         except Exception as error:

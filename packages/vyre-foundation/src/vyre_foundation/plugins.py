@@ -3,20 +3,64 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from importlib import metadata
-from importlib.metadata import EntryPoint
+from importlib.metadata import Distribution, EntryPoint
+
+from vyre_foundation.errors import DamagedDistribution
 
 DISABLE = "VYRE_DISABLE_PLUGINS"
-"""Environment variable: "1", "all" or "true" disables every plugin; otherwise the names to disable, with commas."""
+"""Environment variable: "1", "all" or "true" disables every plugin; otherwise the names to disable, with commas.
+
+The case of letters does not matter.
+"""
 
 EXHAUSTED = (MemoryError, RecursionError)
 """Errors of any code, where the caller has used up memory or the stack: they are no fault of the plugin that runs."""
 
 
 def disabled_names() -> frozenset[str] | None:
-    """The names that `VYRE_DISABLE_PLUGINS` disables; None if it disables all."""
-    names = frozenset(word.strip() for word in os.environ.get(DISABLE, "").split(","))
+    """The names that `VYRE_DISABLE_PLUGINS` disables, in lower case; None if it disables all."""
+    names = frozenset(word.strip().casefold() for word in os.environ.get(DISABLE, "").split(","))
     return None if names & {"1", "all", "true"} else names
+
+
+def entry_points(group: str) -> list[EntryPoint]:
+    """The entry points of a group of all installed distributions; `DamagedDistribution` if one cannot be read."""
+    try:
+        return list(metadata.entry_points(group=group))
+    except EXHAUSTED:
+        raise
+    except Exception as error:  # whatever the files of other distributions make their readers raise
+        raise _damaged(error) from error
+
+
+def installed_distributions() -> Iterator[tuple[str, Distribution]]:
+    """The installed distributions with their names; `DamagedDistribution` if one cannot be read."""
+    for distribution in metadata.distributions():
+        try:
+            name = distribution.metadata["Name"]
+        except EXHAUSTED:
+            raise
+        except Exception as error:
+            raise _damaged(error) from error
+        if name:
+            yield name, distribution
+
+
+def _damaged(error: Exception) -> DamagedDistribution:
+    """The error that names the first distribution that cannot be read."""
+    where = "an installed distribution"
+    for distribution in metadata.distributions():
+        name = "a distribution"
+        try:
+            name = distribution.metadata["Name"] or name
+            _ = distribution.entry_points
+        except Exception:
+            where = f"{name} in {str(distribution.locate_file('')).rstrip('/')}"
+            break
+    message = f"its description cannot be read: {type(error).__name__}: {error}"
+    return DamagedDistribution(message, fix="reinstall it, or remove it", where=where)
 
 
 def plugins(group: str) -> list[EntryPoint]:
@@ -24,7 +68,7 @@ def plugins(group: str) -> list[EntryPoint]:
     disabled = disabled_names()
     if disabled is None:
         return []
-    found = [entry for entry in metadata.entry_points(group=group) if entry.name not in disabled]
+    found = [entry for entry in entry_points(group) if entry.name.casefold() not in disabled]
     return sorted(found, key=lambda entry: (entry.name, distribution_name(entry), entry.value))
 
 
@@ -35,7 +79,7 @@ def disabled_plugins(group: str) -> tuple[str, ...]:
 
 def installed_plugins(group: str) -> frozenset[str]:
     """The names of the installed plugins of a group, disabled or not."""
-    return frozenset(entry.name for entry in metadata.entry_points(group=group))
+    return frozenset(entry.name for entry in entry_points(group))
 
 
 def distribution_name(entry: EntryPoint) -> str:

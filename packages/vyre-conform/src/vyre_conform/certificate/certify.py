@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from importlib.metadata import distributions
 from typing import Any
 
 from vyre_conform.case import Size
@@ -16,6 +15,7 @@ from vyre_conform.proving import suite_of
 from vyre_conform.report import Report
 from vyre_conform.run import WHOLE, Run
 from vyre_foundation.errors import VyreError
+from vyre_foundation.plugins import installed_distributions
 
 REFERENCE = "reference"
 OF_A_BACKEND = ("backend", "version", "facts", "packages", "code", "sources")
@@ -109,4 +109,4 @@ def _cells(run: Run, backend: str) -> dict[str, str]:
 
 def _distributions() -> dict[str, str]:
     """Everything that is installed: any of it may have taken part."""
-    return {d.metadata["Name"]: d.version for d in distributions() if d.metadata["Name"]}
+    return {name: distribution.version for name, distribution in installed_distributions()}

@@ -96,7 +96,7 @@ def read_capsule(path: Path) -> Capsule:
     """The dispatch that a file holds; `BadCapsule` if it is none, or if a byte of it has changed."""
     try:
         if not path.is_file():
-            raise ValueError("there is no such file")
+            raise ValueError("it is no regular file" if path.exists() else "there is no such file")
         with path.open("rb") as file:
             _require_digest(file)
             with zipfile.ZipFile(file) as archive:

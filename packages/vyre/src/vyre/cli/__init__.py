@@ -6,7 +6,7 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any, NamedTuple
 
 import click
@@ -15,6 +15,8 @@ import vyre
 from vyre.cli.exit import ExitCode
 from vyre_driver.observe.printable import degrade
 from vyre_driver.observe.writing import standard_output
+from vyre_foundation.errors import DamagedDistribution
+from vyre_foundation.plugins import entry_points
 
 GROUP = "vyre.cli"
 """The entry point group of commands."""
@@ -57,13 +59,14 @@ class Commands(click.Group):
     """The built-in commands, and those that other distributions register as entry points."""
 
     def list_commands(self, context: click.Context) -> list[str]:
-        return sorted({*COMMANDS, *(entry.name for entry in entry_points(group=GROUP))})
+        return sorted({*COMMANDS, *(entry.name for entry in entry_points(GROUP))})
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name in COMMANDS:
             return _loaded(EntryPoint(name, COMMANDS[name].reference, GROUP))
-        for entry in entry_points(group=GROUP, name=name):
-            return _loaded(entry)
+        for entry in entry_points(GROUP):
+            if entry.name == name:
+                return _loaded(entry)
         if name in ELSEWHERE:
             return _failing(name, f"{name!r} is not installed. Fix: pip install {ELSEWHERE[name].reference}")
         return None
@@ -106,6 +109,9 @@ class Commands(click.Group):
                 path = "vyre" if context is None else context.command_path
                 click.echo(f"Fix: correct the command; `{path} --help` lists what it takes", err=True)
             code = error.exit_code
+        except DamagedDistribution as error:
+            click.echo(f"error[{error.code}]: {error}", err=True)
+            code = ExitCode.UNAVAILABLE
         except click.Abort:
             click.echo("Aborted!", err=True)
             code = ExitCode.INTERRUPTED
@@ -146,7 +152,7 @@ def main() -> None:
     3 backend, device or optional package not available, 4 the dispatch failed,
     130 interrupted (Ctrl-C), 141 the reader of standard output has gone.
     """  # noqa: D301
-    if "log" in os.environ.get("VYRE_OBSERVE", ""):
+    if "log" in os.environ.get("VYRE_OBSERVE", "").casefold():
         handler = logging.StreamHandler()
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)-8s %(message)s"))
         logging.getLogger("vyre").addHandler(handler)

@@ -6,7 +6,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Iterator
-from importlib.metadata import PackageNotFoundError, distributions, version
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import click
@@ -21,6 +21,7 @@ from vyre_driver import availability, backend_problems, registered_backends_by_p
 from vyre_driver.pipeline.entry import PayloadKind
 from vyre_driver.pipeline.store import shared_store
 from vyre_driver.registry.backends import device_names
+from vyre_foundation.plugins import installed_distributions
 
 # Those of other authors; the family is whatever is installed of it.
 DISTRIBUTIONS = (
@@ -112,7 +113,7 @@ def examine(answer: Answer, prove: bool = False) -> ExitCode:
     store = shared_store() if prove else None
     if store is not None:
         store.forget(PayloadKind.FACTS)
-    family = sorted({d.name for d in distributions() if d.name.partition("-")[0] == "vyre"})
+    family = sorted({name for name, _ in installed_distributions() if name.partition("-")[0] == "vyre"})
     versions = {name: v for name in (*family, *DISTRIBUTIONS) if (v := _version(name))}
     environment = {k: v for k, v in sorted(os.environ.items()) if k.startswith(("VYRE_", "OCL_", "POCL_", "CUDA_"))}
     found = _ask_all(answer, measure=prove)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
@@ -32,8 +31,8 @@ from vyre_driver.errors import (
     UnknownBackend,
 )
 from vyre_driver.observe.diagnostics import Diagnostic, FragmentKind, Severity, Source, diagnose, parts, summary
-from vyre_driver.pipeline.settings import flag
-from vyre_foundation.errors import VyreError
+from vyre_driver.pipeline.settings import flag, setting
+from vyre_foundation.errors import DamagedDistribution, VyreError
 from vyre_foundation.validate.facts import InvalidProgram
 from vyre_reference.errors import EvaluationError
 
@@ -44,7 +43,7 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON docu
 def exit_code(error: VyreError) -> ExitCode:
     """The code that tells a shell what kind of failure `error` is."""
     match error:
-        case BackendUnavailable() | UnknownBackend() | MissingExtra():
+        case BackendUnavailable() | UnknownBackend() | MissingExtra() | DamagedDistribution():
             return ExitCode.UNAVAILABLE
         case InvalidProgram() | InvalidGraph() | EvaluationError():
             return ExitCode.FAILED
@@ -191,7 +190,7 @@ class Answer:
             self.errors.print(str(error), markup=False, soft_wrap=True)
 
     def _trace(self) -> None:
-        if os.environ.get("VYRE_DEBUG") == "1":
+        if setting("VYRE_DEBUG") == "1":
             self.errors.print_exception()
 
     def progress(self) -> AbstractContextManager[None]:
