@@ -102,10 +102,12 @@ def test_an_older_language_says_what_to_upgrade(install) -> None:
 
 def test_plugins_can_be_left_out(install, monkeypatch) -> None:
     install(Entry("a", [row("a.x")]), Entry("b", [row("b.x")]))
-    monkeypatch.setenv("VYRE_DISABLE_PLUGINS", "a")
-    assert list(discover()[0]) == ["b"]
-    monkeypatch.setenv("VYRE_DISABLE_PLUGINS", "all")
-    assert discover() == ({}, ())
+    for names in ("a", "A ", "other, a"):
+        monkeypatch.setenv("VYRE_DISABLE_PLUGINS", names)
+        assert list(discover()[0]) == ["b"]
+    for word in ("all", "ALL", " True", "1"):
+        monkeypatch.setenv("VYRE_DISABLE_PLUGINS", word)
+        assert discover() == ({}, ())
 
 
 def test_versions_are_numbers() -> None:

@@ -507,7 +507,7 @@ def test_python_runs_the_package(module: str) -> None:
 def test_calls_are_logged_where_the_environment_asks_for_it(xor: Path, arrays: tuple[Path, Path]) -> None:
     a, b = (f"{name}={path}" for name, path in zip("ab", arrays, strict=True))
     command = [sys.executable, "-m", "vyre.cli", "run", str(xor), "--input", a, "--input", b, "--backend", "reference"]
-    environment = os.environ | {"VYRE_OBSERVE": "log", "COLUMNS": "200"}
+    environment = os.environ | {"VYRE_OBSERVE": "Log", "COLUMNS": "200"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
     assert "reference: dispatch 'xor': 800 bytes in, 400 out" in done.stderr
 
@@ -621,6 +621,16 @@ def test_the_demo_says_at_once_that_pillow_is_not_installed(monkeypatch: pytest.
     assert result.exit_code == 3
     assert "the package 'pillow' is not installed" in result.stderr
     assert "pip install 'vyre[demo]'" in result.stderr
+
+
+@pytest.mark.parametrize("name", ["picture", "picture.txt"])
+def test_the_demo_says_at_once_that_a_picture_has_no_format(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vyre.cli.demo.jobs", lambda *_: pytest.fail("a job was made"))
+    result = invoke("demo", "--picture", tmp_path / name)
+    assert result.exit_code == 2
+    assert f"{name} has no suffix of a picture. Fix: name a .png file" in " ".join(result.stderr.split())
 
 
 NEIGHBOUR = """program neighbour workgroup(4) {

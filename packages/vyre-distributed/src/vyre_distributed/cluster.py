@@ -12,6 +12,7 @@ import dask
 from distributed import Client, LocalCluster, Security, default_client, rpc
 
 from vyre_driver.errors import BackendUnavailable
+from vyre_driver.pipeline.settings import setting
 
 SCHEDULER = "VYRE_DASK_SCHEDULER"
 """The environment variable with the address of a scheduler, such as ``tcp://host:8786``."""
@@ -69,7 +70,7 @@ def connect(address: str | None = None) -> Connection:
         try:
             return Connection(default_client(), is_own=False)
         except ValueError:
-            address = os.environ.get(SCHEDULER) or dask.config.get("scheduler-address", None)
+            address = setting(SCHEDULER) or dask.config.get("scheduler-address", None)
     if address is None:
         return _local()
     try:
@@ -108,7 +109,7 @@ def _ask(address: str) -> None:
 
 def _local() -> Connection:
     """A worker of one thread for each CPU: also backends that have threads of their own use one there."""
-    environment = {"VYRE_CPU_THREADS": "1", **os.environ}
+    environment = {**os.environ, "VYRE_CPU_THREADS": setting("VYRE_CPU_THREADS") or "1"}
     try:
         cluster = LocalCluster(threads_per_worker=1, dashboard_address=":0", env=environment)
     except RuntimeError as error:  # a worker did not start; most often it imports a script that starts workers again

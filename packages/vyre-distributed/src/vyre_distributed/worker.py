@@ -5,7 +5,6 @@ Tasks are pure: they read their arguments and give values, so that a scheduler m
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -26,6 +25,7 @@ from vyre_driver.backend.delegate import innermost
 from vyre_driver.device.profile import DeviceProfile, Extent
 from vyre_driver.errors import ContractMismatch, InvalidSetting, Trapped
 from vyre_driver.observe.trace import TraceSpan
+from vyre_driver.pipeline.settings import setting
 from vyre_driver.registry.backends import device_names, split_device
 from vyre_foundation.ir.program import Program
 from vyre_foundation.wire import decode
@@ -155,7 +155,7 @@ def local_backend() -> VyreBackend:
     """
     if _TRACED and (address := _worker_address()) in _TRACED:
         return _TRACED[address][1]
-    name = os.environ.get(BACKEND) or "auto"
+    name = setting(BACKEND) or "auto"
     if split_device(name)[0] == "dask":
         fix = "name a backend of the worker's machine"
         raise InvalidSetting(BACKEND, needed="a local backend", got=name, fix=fix)
@@ -178,7 +178,7 @@ _TRACED: dict[str | None, tuple[Trace, VyreBackend]] = {}
 def begin_trace(dask_worker: Worker) -> None:
     """Trace the backend of this worker from now on."""
     trace = Trace()
-    backend = traced(backend_for(_device(os.environ.get(BACKEND) or "auto", dask_worker.name)), trace)
+    backend = traced(backend_for(_device(setting(BACKEND) or "auto", dask_worker.name)), trace)
     _TRACED[dask_worker.address] = trace, backend
 
 

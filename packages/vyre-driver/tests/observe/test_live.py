@@ -113,11 +113,18 @@ def test_spans_need_their_extra(monkeypatch) -> None:
         {"VYRE_SHADOW": "1/0"},
         {"VYRE_SHADOW": "always", "VYRE_SHADOW_DIVERGENCE": "shout", "VYRE_SHADOW_REFERENCE": "judge"},
         {"VYRE_OBSERVE": "everything"},
+        {"VYRE_SHADOW": "always", "VYRE_SHADOW_REFERENCE": "judge", "VYRE_SHADOW_CAPSULES": "~nobody-here/x"},
     ],
 )
 def test_a_value_that_means_nothing_is_refused(environment) -> None:
     with pytest.raises(InvalidSetting):
         layered(FullBackend(double, "mine"), environment)
+
+
+def test_only_spaces_count_as_unset() -> None:
+    backend = FullBackend(double, "mine")
+    names = ("TRACE", "SHADOW", "SHADOW_REFERENCE", "SHADOW_CAPSULES", "SHADOW_DIVERGENCE", "OBSERVE")
+    assert layered(backend, {f"VYRE_{name}": "  " for name in names}) is backend
 
 
 @pytest.mark.parametrize(("profile", "every"), [("shadow", 1), ("shadow:16", 16)])

@@ -10,7 +10,7 @@ from platformdirs import user_cache_path
 
 from vyre_driver.errors import InvalidSetting
 from vyre_driver.pipeline.entry import EntryIdentity, PayloadKind
-from vyre_driver.pipeline.settings import DEFAULT_SIZE, CacheMode, CacheSettings, flag
+from vyre_driver.pipeline.settings import DEFAULT_SIZE, CacheMode, CacheSettings, GuardSettings, flag
 from vyre_driver.pipeline.store import DiskStore
 
 
@@ -107,9 +107,27 @@ def test_what_means_nothing_is_refused(variable: str, value: str, message: str) 
     assert str(error.value).startswith(message)
 
 
+def test_only_spaces_count_as_unset_and_spaces_around_a_value_do_not_matter() -> None:
+    names = ("VYRE_CACHE", "VYRE_CACHE_DIR", "VYRE_CACHE_SIZE", "VYRE_COMPILE_GUARD", "VYRE_COMPILE_TIMEOUT")
+    unset = {"VYRE_CACHE_DIR": "/there"}
+    blank = dict.fromkeys(names, "  ") | unset
+    assert CacheSettings.of(blank) == CacheSettings.of(unset)
+    assert GuardSettings.of(blank) == GuardSettings.of({})
+    assert CacheSettings.of({"HOME": "/there", "VYRE_CACHE_DIR": " "}) == CacheSettings.of({"HOME": "/there"})
+    around = {
+        "VYRE_CACHE": " RO ",
+        "VYRE_CACHE_SIZE": " 1k ",
+        "VYRE_COMPILE_GUARD": "Always ",
+        "VYRE_COMPILE_TIMEOUT": " 5",
+    }
+    cache, guard = CacheSettings.of(around | unset), GuardSettings.of(around)
+    assert (cache.mode.value, cache.size, guard.mode.value, guard.timeout) == ("ro", 1024, "always", 5.0)
+
+
 def test_a_flag_is_0_or_1() -> None:
-    assert [flag("VYRE_VERIFY", {"VYRE_VERIFY": text}) for text in ("1", "0", "")] == [True, False, False]
+    texts = {"1": True, "0": False, "": False, " 1 ": True, "  ": False}
+    assert {text: flag("VYRE_VERIFY", {"VYRE_VERIFY": text}) for text in texts} == texts
     assert not flag("VYRE_VERIFY", {})
-    for text in ("2", "yes", "true", " "):
+    for text in ("2", "yes", "true", "1 0"):
         with pytest.raises(InvalidSetting, match=r"VYRE_VERIFY: got .*, expected 0 or 1"):
             flag("VYRE_VERIFY", {"VYRE_VERIFY": text})

@@ -422,7 +422,13 @@ def test_problems_are_part_of_the_story_when_nothing_is_available(install: Insta
 def test_plugins_can_be_left_out(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
     install("a", plugin("a"))
     install("b", plugin("b"))
-    for value, left in [(",".join([*REAL, " b"]), ["a"]), ("1", []), ("all", [])]:
+    for value, left in [
+        (",".join([*REAL, " b"]), ["a"]),
+        ("1", []),
+        ("all", []),
+        ("ALL ", []),
+        (",".join([*REAL, "A"]).upper(), ["b"]),
+    ]:
         monkeypatch.setenv("VYRE_DISABLE_PLUGINS", value)
         backends.refresh()
         assert [r.id for r in backends.registered_backends()] == left

@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from os import environ
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from vyre_driver import observe, plan
@@ -22,6 +21,7 @@ from vyre_driver.errors import BackendUnavailable, InvalidLaunch, InvalidSetting
 from vyre_driver.observe.calls import Observer, observed
 from vyre_driver.observe.log import log_calls
 from vyre_driver.pipeline.compile import compile as compile_pipeline
+from vyre_driver.pipeline.settings import folder_of, setting
 from vyre_driver.registry import backends as registry
 from vyre_foundation.errors import VyreError
 from vyre_foundation.ir.program import Program
@@ -191,8 +191,8 @@ def by_profile(backend: VyreBackend, config: DispatchConfig) -> VyreBackend:
 
 def layered(backend: VyreBackend, environment: Mapping[str, str] = environ) -> VyreBackend:
     """Return a backend with the observation that environment variables request; itself if they request none."""
-    path = environment.get(TRACE)
-    if path:
+    path = environment.get(TRACE, "")
+    if path.strip():
         file = observe.trace.trace_file(path)
         try:
             observe.writing.require_writable(file, TRACE)
@@ -202,10 +202,10 @@ def layered(backend: VyreBackend, environment: Mapping[str, str] = environ) -> V
         if not is_in_folder:
             raise InvalidSetting(TRACE, needed="a file that can be written, in a folder that is there", got=path)
         backend = traced(backend, observe.trace.process_trace(path))
-    every = _every(environment.get(SHADOW) or "off")
+    every = _every(setting(SHADOW, environment) or "off")
     if every:
         backend = _shadowed(backend, every, environment)
-    return _observed(backend, environment.get(OBSERVE) or "")
+    return _observed(backend, setting(OBSERVE, environment))
 
 
 @runtime_checkable
@@ -232,25 +232,26 @@ def traced(backend: VyreBackend, trace: Trace) -> VyreBackend:
 
 
 def _every(text: str) -> int:
-    found = _EVERY.fullmatch(text.strip().casefold())
+    found = _EVERY.fullmatch(text.casefold())
     if found is None or found[1] == "0":
         raise InvalidSetting(SHADOW, needed="off, always or 1/N", got=text)
     return {"off": 0, "always": 1}.get(found[0]) or int(found[1] or 0)
 
 
 def _shadowed(backend: VyreBackend, every: int, environment: Mapping[str, str]) -> VyreBackend:
-    reference = environment.get(REFERENCE) or "reference"
+    reference = setting(REFERENCE, environment) or "reference"
     if backend.id() == reference:
         return backend
     shadow = observe.shadow
-    wanted = (environment.get(DIVERGENCE) or shadow.OnDivergence.RAISE.value).strip().casefold()
+    given = setting(DIVERGENCE, environment) or shadow.OnDivergence.RAISE.value
+    wanted = given.casefold()
     if wanted not in {choice.value for choice in shadow.OnDivergence}:
-        raise InvalidSetting(DIVERGENCE, needed="raise or record", got=wanted)
-    folder = environment.get(CAPSULES)
+        raise InvalidSetting(DIVERGENCE, needed="raise or record", got=given)
+    folder = environment.get(CAPSULES, "")
     policy = shadow.ShadowPolicy(
         every=every,
         on_divergence=shadow.OnDivergence(wanted),
-        capsules=Path(folder).expanduser() if folder else None,
+        capsules=folder_of(CAPSULES, folder) if folder.strip() else None,
     )
     return observe.shadowed.ShadowedBackend(backend, registry.acquire(reference), policy)
 

@@ -40,7 +40,7 @@ class CacheMode(Enum):
     @classmethod
     def of(cls, environment: Mapping[str, str] = os.environ) -> CacheMode:
         """What `VYRE_CACHE` says; `InvalidSetting` for a value that means nothing. An empty one is as none."""
-        return _one_of(cls, MODE, environment.get(MODE) or cls.READ_WRITE.value)
+        return _one_of(cls, MODE, setting(MODE, environment) or cls.READ_WRITE.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +59,8 @@ class CacheSettings:
         """
         return cls(
             mode=CacheMode.of(environment),
-            folder=_folder(environment.get(FOLDER) or ""),
-            size=_size(environment.get(SIZE) or str(DEFAULT_SIZE)),
+            folder=_folder(environment.get(FOLDER, "") if setting(FOLDER, environment) else ""),
+            size=_size(setting(SIZE, environment) or str(DEFAULT_SIZE)),
         )
 
 
@@ -84,8 +84,8 @@ class GuardSettings:
     def of(cls, environment: Mapping[str, str] = os.environ) -> GuardSettings:
         """What the variables say; `InvalidSetting` for a value that means nothing. An empty one is as none."""
         return cls(
-            mode=_one_of(GuardMode, GUARD, environment.get(GUARD) or GuardMode.AUTO.value),
-            timeout=_seconds(environment.get(TIMEOUT) or str(DEFAULT_TIMEOUT)),
+            mode=_one_of(GuardMode, GUARD, setting(GUARD, environment) or GuardMode.AUTO.value),
+            timeout=_seconds(setting(TIMEOUT, environment) or str(DEFAULT_TIMEOUT)),
         )
 
     def takes(self, *, was_fatal: bool) -> bool:
@@ -93,9 +93,14 @@ class GuardSettings:
         return self.mode is GuardMode.ALWAYS or (self.mode is GuardMode.AUTO and was_fatal)
 
 
+def setting(variable: str, environment: Mapping[str, str] = os.environ) -> str:
+    """The value of a variable without spaces around it; nothing where it is not set, or has only spaces."""
+    return environment.get(variable, "").strip()
+
+
 def flag(variable: str, environment: Mapping[str, str] = os.environ) -> bool:
     """Whether a variable is 1, not 0; `InvalidSetting` for another value. An empty one is as none."""
-    text = environment.get(variable) or "0"
+    text = setting(variable, environment) or "0"
     if text not in ("0", "1"):
         raise InvalidSetting(variable, needed="0 or 1", got=text)
     return text == "1"
@@ -103,7 +108,7 @@ def flag(variable: str, environment: Mapping[str, str] = os.environ) -> bool:
 
 def _one_of(modes: type[ModeT], variable: str, text: str) -> ModeT:
     try:
-        return modes(text.strip().casefold())
+        return modes(text.casefold())
     except ValueError:
         raise InvalidSetting(variable, needed=f"one of {', '.join(mode.value for mode in modes)}", got=text) from None
 
@@ -137,13 +142,18 @@ def _folder(text: str) -> Path:
     """The folder that a variable names, or the user's; absolute where the current folder still exists."""
     if not text:
         return _user_folder()
-    try:
-        folder = Path(text).expanduser()
-    except RuntimeError:
-        raise InvalidSetting(FOLDER, needed="a folder, or ~ of a user who has one", got=text) from None
+    folder = folder_of(FOLDER, text)
     with suppress(OSError):
         return folder.absolute()
     return folder
+
+
+def folder_of(variable: str, text: str) -> Path:
+    """The folder that a variable names, where ``~`` is the user's; `InvalidSetting` for a user who has none."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        raise InvalidSetting(variable, needed="a folder, or ~ of a user who has one", got=text) from None
 
 
 def _user_folder() -> Path:

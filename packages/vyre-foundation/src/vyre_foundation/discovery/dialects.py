@@ -100,7 +100,7 @@ def _manifests(disabled: frozenset[str]) -> Iterator[Found]:
                 message = error.message if isinstance(error, VyreError) else str(error)
                 id = error.fields.get("dialect") if isinstance(error, VyreError) else None
                 found = DialectProblem(id or file.stem, str(file), message, fix)
-            if found.id not in disabled:
+            if found.id.casefold() not in disabled:
                 yield str(file), found
 
 

@@ -7,10 +7,15 @@ import shlex
 from difflib import unified_diff
 from pathlib import Path
 
+from vyre_foundation.errors import VyreError
+
 
 def is_accepted() -> bool:
     """Whether tests write what they find, in place of comparing it."""
-    return os.environ.get("VYRE_ACCEPT") == "1"
+    given = os.environ.get("VYRE_ACCEPT", "").strip()
+    if given not in ("", "0", "1"):
+        raise VyreError(f"got {given!r}, expected 0 or 1", fix="set it to 1, or unset it", where="VYRE_ACCEPT")
+    return given == "1"
 
 
 def accepting(test: str | Path) -> str:
