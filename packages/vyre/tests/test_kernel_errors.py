@@ -516,7 +516,7 @@ def unknown_name(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
 
 
 @case("""
-12: the name 'threadIdx' is not defined
+14: the name 'threadIdx' is not defined
     return x[threadIdx.x]
              ^^^^^^^^^
 Fix: write vy.local_id(0); or define it before the kernel is first called

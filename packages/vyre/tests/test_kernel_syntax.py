@@ -45,7 +45,7 @@ ROWS, TABLES = ((1, 2), (3, 4)), ({"a": 10, "b": 20}, {"b": 30})
 
 def unpacking(x: vy.Array[vy.u32, "n"]) -> vy.Array[vy.u32, "n"]:
     weights = [star(row) for row in ROWS]
-    table = dict.fromkeys(TABLES, star)
+    table = {rows: star for rows in TABLES}  # noqa: C420
     total = vy.u32(sum(star(row) for row in ROWS))
     for weight in weights:
         total = total * 2 + weight

@@ -15,7 +15,7 @@ import numpy as np
 import vyre_algorithms
 import vyre_foundation.functions as ops
 import vyre_math
-from vyre import arrays, overloads
+from vyre import overloads
 from vyre.kernels import intrinsics
 from vyre.kernels.aggregates import VECTORS, StructType, Vector, VectorType
 from vyre.kernels.device import DeviceFunction, HostCallable
@@ -308,7 +308,7 @@ def call(reader: ExpressionReader, callee: Any, node: ast.Call) -> object:
         reader.refuse(node, "a Python object from outside of the kernel would hold a value of the program", fix)
     if is_change or (not is_runtime(positional) and not is_runtime(named)):
         _require_constant(reader, callee, node)
-        makes_arrays = getattr(callee, "__module__", "") == arrays.__name__
+        makes_arrays = getattr(callee, "__module__", "") == "vyre.arrays"
         found = None if makes_arrays else callee(*positional, **named)
         if makes_arrays or isinstance(found, DeviceArray):
             message = f"{ast.unparse(node.func)}(…) makes an array of a device, while the kernel is compiled"

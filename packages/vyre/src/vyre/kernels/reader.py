@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
+from importlib import import_module
 from typing import Any, NoReturn
 
 import numpy as np
 
 import vyre_foundation.functions as ops
 import vyre_math
-from vyre.kernel_names import KERNELS
 from vyre.kernels.aggregates import (
     Structure,
     StructValue,
@@ -293,8 +293,9 @@ class NodeReader:
         if name in frame.outer:
             return frame.outer[name]
         fix = "define it before the kernel is first called"
-        if name in KERNELS:
-            fix = f"{front_door(KERNELS[name]).removesuffix(' in a kernel')}; or {fix}"
+        others = import_module("vyre.kernel_names").KERNELS  # which no launch needs
+        if name in others:
+            fix = f"{front_door(others[name]).removesuffix(' in a kernel')}; or {fix}"
         elif same := FUNCTIONS.get(name, name if hasattr(ops, name) or hasattr(vyre_math, name) else None):
             fix = f"write vy.{same}; or {fix}"
         self.refuse(node, f"the name {name!r} is not defined", fix)
