@@ -10,7 +10,7 @@ OTHERS = """
     vyre_reference.vector
 """.split()
 """What the parent of a worker needs, or a backend, or a check of what one says of itself."""
-MOST = 235
+MOST = 236
 """Modules of vyre. It may be raised for modules that every worker uses."""
 
 
