@@ -37,6 +37,8 @@ def test_what_nvidia_calls_the_end_of_a_process_is_the_loss_of_the_device() -> N
     """Its own bindings say it of each status, in newer ones of more."""
     driver = pytest.importorskip("cuda.bindings.driver")
     words = {int(status): " ".join((status.__doc__ or "").split()) for status in driver.CUresult}
+    if not any("process must be" in text for text in words.values()):
+        pytest.skip("these bindings do not say it")
     final = {n for n, text in words.items() if "process must be terminated and relaunched" in text}
     assert final == STICKY.keys() & words.keys()
     assert len(final) > 8

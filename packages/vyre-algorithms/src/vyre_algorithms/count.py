@@ -234,7 +234,10 @@ def _ends_of_bins(range: tuple[float, float] | None, array: Array, backend: Back
 
 @lru_cache(maxsize=64)
 def _equal_bins(bins: int, range: tuple[float, float] | None) -> HostArray:
-    return np.histogram_bin_edges(np.zeros(0), bins, range)
+    edges = np.histogram_bin_edges(np.zeros(0), bins, range)
+    if (edges[1:] <= edges[:-1]).any():  # which NumPy 2.0 does not refuse
+        raise ValueError
+    return edges
 
 
 def _ends(array: Array, backend: Backend) -> tuple[Any, Any]:
