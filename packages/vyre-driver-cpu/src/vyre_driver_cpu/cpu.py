@@ -128,7 +128,7 @@ def _kind(triple: str) -> tuple[str, str]:
 
 @cache
 def host() -> Cpu:
-    """The CPU of this process. On Windows, too, code has the format ELF, which `RuntimeDyld` links best."""
+    """The CPU of this process. On Windows, too, code has the format ELF, as llvmlite's own code in memory has there."""
     with llvm_lock:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()

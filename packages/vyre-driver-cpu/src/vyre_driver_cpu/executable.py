@@ -9,7 +9,7 @@ import sys
 
 
 def refusal() -> str | None:
-    """Why the system does not let this process make memory executable; None if it does, or is not asked, on Windows."""
+    """Why the system does not let this process make memory executable; None if it does. Windows is not asked."""
     if sys.platform == "win32":
         return None
     page = mmap.mmap(-1, mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
