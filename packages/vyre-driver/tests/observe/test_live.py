@@ -113,7 +113,7 @@ def test_spans_need_their_extra(monkeypatch) -> None:
         {"VYRE_SHADOW": "1/0"},
         {"VYRE_SHADOW": "always", "VYRE_SHADOW_DIVERGENCE": "shout", "VYRE_SHADOW_REFERENCE": "judge"},
         {"VYRE_OBSERVE": "everything"},
-        {"VYRE_SHADOW": "always", "VYRE_SHADOW_REFERENCE": "judge", "VYRE_SHADOW_CAPSULES": "~nobody-here/x"},
+        {"VYRE_SHADOW": "always", "VYRE_SHADOW_REFERENCE": "judge", "VYRE_SHADOW_CAPSULES": "~no-such-user/x"},
     ],
 )
 def test_a_value_that_means_nothing_is_refused(environment) -> None:

@@ -98,7 +98,11 @@ def test_sizes(text: str, size: int) -> None:
         ("VYRE_CACHE_SIZE", "-1", "VYRE_CACHE_SIZE: got '-1', expected bytes, such as 64M."),
         ("VYRE_CACHE_SIZE", "1T", "VYRE_CACHE_SIZE: got '1T', expected bytes, such as 64M."),
         ("VYRE_CACHE_SIZE", "9" * 5000, "VYRE_CACHE_SIZE: got '99"),
-        ("VYRE_CACHE_DIR", "~nobody-here/x", "VYRE_CACHE_DIR: got '~nobody-here/x', expected a folder, or ~ of a user"),
+        (
+            "VYRE_CACHE_DIR",
+            "~no-such-user/x",
+            "VYRE_CACHE_DIR: got '~no-such-user/x', expected a folder, or ~ of a user",
+        ),
     ],
 )
 def test_what_means_nothing_is_refused(variable: str, value: str, message: str) -> None:

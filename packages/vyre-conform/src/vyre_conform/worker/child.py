@@ -52,7 +52,7 @@ class Child:
         assert self._process.stdin is not None
         try:
             send(self._process.stdin, message, blobs)
-        except (OSError, ValueError) as error:  # Windows has other numbers for a broken pipe
+        except (OSError, ValueError) as error:  # on Windows a broken pipe may be an `OSError` of no other class
             raise Closed from error
 
     def receive(self, seconds: float) -> tuple[dict[str, Any], list[bytes]]:

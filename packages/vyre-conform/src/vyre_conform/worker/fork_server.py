@@ -17,7 +17,8 @@ import traceback
 from vyre_conform.worker.protocol import Closed, receive, send
 from vyre_conform.worker.serve import main as serve
 
-assert sys.platform != "win32"
+assert sys.platform != "win32"  # which has no `os.fork`
+
 LEFT = 86
 """The exit status of a worker that was asked to leave, and of none that a backend ends."""
 

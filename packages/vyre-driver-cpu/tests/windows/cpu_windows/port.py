@@ -28,7 +28,7 @@ from vyre_driver_cpu.runtime import PoolJob, runtime_text
 
 WINDOWS = replace(host(), triple=NAMED["windows-x86-64"].triple)
 THREADS, MINUTE = 3, 60_000
-POOL, JOB, LINE = 512, 128, 64
+POOL, LINE = 512, 64
 
 
 @cache

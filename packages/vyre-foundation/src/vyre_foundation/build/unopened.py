@@ -27,25 +27,26 @@ class UnopenedBlocks:
     """The blocks of a recording that no `with` statement has opened."""
 
     def __init__(self) -> None:
-        self._blocks: list[Unopened] = []
+        self._blocks: dict[int, Unopened] = {}
 
     def add(self, block: Unopened) -> None:
         """Enter a block that was made."""
-        self._blocks.append(block)
+        self._blocks[id(block)] = block
 
     def require(self, block: Unopened) -> None:
         """Raise `BuildError` if a block was opened before."""
-        if not any(one is block for one in self._blocks):
+        if id(block) not in self._blocks:
             raise BuildError(f"the block of {block.word} is opened twice", fix=f"call {block.word} for each block")
 
     def open(self, block: Unopened) -> None:
         """Take out a block that is opened; `BuildError` if it was opened before."""
         self.require(block)
-        self._blocks = [one for one in self._blocks if one is not block]
+        del self._blocks[id(block)]
 
     def findings(self) -> list[tuple[Line, str, str]]:
         """The line of each block, what is wrong there, and the remedy."""
-        return [(b.line, f"the block of {b.word} is never opened", f"write `with {b.word}`") for b in self._blocks]
+        blocks = self._blocks.values()
+        return [(b.line, f"the block of {b.word} is never opened", f"write `with {b.word}`") for b in blocks]
 
 
 def without_effect(findings: Sequence[tuple[Line, str, str]]) -> BuildError:
