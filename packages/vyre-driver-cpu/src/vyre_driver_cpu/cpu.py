@@ -67,9 +67,14 @@ class Cpu:
     model: str
     features: str
 
+    @property
+    def enabled(self) -> tuple[str, ...]:
+        """The features that are on, by their LLVM names."""
+        return tuple(feature[1:] for feature in self.features.split(",") if feature.startswith("+"))
+
     def has(self, feature: str) -> bool:
         """Whether a feature is on, by its LLVM name."""
-        return f"+{feature}" in self.features.split(",")
+        return feature in self.enabled
 
     @property
     def is_x86(self) -> bool:
@@ -115,8 +120,8 @@ class Cpu:
         """What code for `other` needs that this CPU does not have: architecture and system, or features."""
         if _kind(self.triple) != _kind(other.triple):
             return (other.triple,)
-        needed = (feature[1:] for feature in other.features.split(",") if feature.startswith("+"))
-        return tuple(feature for feature in needed if feature != _TUNING and not self.has(feature))
+        here = {_TUNING, *self.enabled}
+        return tuple(feature for feature in other.enabled if feature not in here)
 
 
 def _kind(triple: str) -> tuple[str, str]:
