@@ -218,6 +218,20 @@ def test_a_missing_name_has_a_remedy(module: ModuleType, name: str, fix: str) ->
         getattr(module, name)
 
 
+@pytest.mark.parametrize("home", [np, np.linalg, np.fft], ids=lambda home: home.__name__)
+@pytest.mark.parametrize("module", [vy, vyre_algorithms])
+def test_it_can_be_asked_for_each_name_of_numpy(module: ModuleType, home: ModuleType) -> None:
+    """For abstract types, too: `hasattr` raises all errors but one."""
+    names = [name for name in home.__all__ if not name.startswith("_")]
+    assert [name for name in names if not (hasattr(module, name) or remedy_of(module, name))] == []
+
+
+def remedy_of(module: ModuleType, name: str) -> str:
+    with pytest.raises(AttributeError) as caught:
+        getattr(module, name)
+    return str(caught.value).partition("Fix: ")[2]
+
+
 def test_functions_of_values_are_for_kernels() -> None:
     with pytest.raises(AttributeError, match=r"Fix: write vyre\.exp\(…\) in a kernel$"):
         vyre_algorithms.exp  # noqa: B018

@@ -16,7 +16,7 @@ import vyre_driver
 import vyre_foundation.functions as operations
 import vyre_math
 from vyre_foundation import BuildError
-from vyre_foundation.build.arguments import dtype_of, fix_of_elements
+from vyre_foundation.build.arguments import dtype_of
 
 # fmt: off
 ELEMENTS: Mapping[str, str] = {
@@ -141,8 +141,7 @@ def _of_numpy(home: ModuleType, name: str) -> str:
     found, written = getattr(home, name), f"{home.__name__}.{name}"
     try:
         return f"use vyre.{dtype_of(found)}".replace("vyre.bool", "vyre.bool_")
-    except BuildError:
-        pass
-    if isinstance(found, type) and issubclass(found, np.generic) and (fix := fix_of_elements(np.dtype(found))):
-        return fix
+    except BuildError as error:
+        if isinstance(found, type) and issubclass(found, np.generic):
+            return error.fix
     return f"call {written} on the host: functions of vyre take what it gives" if callable(found) else f"use {written}"

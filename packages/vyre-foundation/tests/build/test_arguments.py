@@ -235,6 +235,7 @@ MESSAGES: Mapping[str, tuple[Callable[[Scene], Any], str]] = {
         lambda s: s.p.read("a", "f32"),
         r"got 'f32', .* Fix: use vy\.f32, or 'float32', which is NumPy's",
     ),
+    "abstract type": (lambda s: s.p.read("a", np.floating), "got the type floating, .* Fix: use one of bool_, u8"),
     "name of 8 bytes": (lambda s: s.value.cast("i8"), r"got 'i8', expected a type\. Fix: use vy\.i8, or 'int8', "),
     "like a name": (lambda s: s.p.write("a", v.u32, like="x"), "got 'x' as like, expected a buffer"),
     "computed length": (lambda s: s.p.write("a", v.u32, s.x.length), "Fix: a length is known before the launch"),

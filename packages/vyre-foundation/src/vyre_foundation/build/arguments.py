@@ -43,6 +43,11 @@ _FIXES = {
 }
 """What to do with an array, by the kind of a type that is none of the language."""
 _PYTHON_TYPES = {bool: "bool_", int: "i32 or i64", float: "f32 or f64"}
+_ABSTRACT = frozenset({
+    np.generic, np.number, np.integer, np.signedinteger, np.unsignedinteger, np.inexact, np.floating,
+    np.complexfloating, np.flexible, np.character,
+})  # fmt: skip
+"""NumPy's abstract types of scalars. Arrays have none of them, but NumPy before 2.4 takes a type for some."""
 _BY_NAME = {t.name: t for t in DTYPES}
 _BY_NUMPY = {t.numpy: t for t in DTYPES if t is not bf16}  # NumPy has no bf16: packages that have are known by name
 
@@ -56,8 +61,8 @@ def dtype_of(given: object) -> DType:
         raise BuildError(f"got Python's type {given.__name__}, expected one that says its width", fix=fix)
     if isinstance(given, str) and given in _NUMPY_NAMES:
         return _BY_NAME[_NUMPY_NAMES[given]]
-    if isinstance(given, np.dtype) or (isinstance(given, type) and issubclass(given, np.generic)):
-        found = np.dtype(given)
+    found = numpy_type(given)
+    if found is not None:
         if found in _BY_NUMPY:
             return _BY_NUMPY[found]
         known = _BY_NAME.get(_NUMPY_NAMES.get(found.name, ""))
@@ -68,11 +73,20 @@ def dtype_of(given: object) -> DType:
             raise BuildError(f"got {shown(found)}, expected a type", fix=fix)
     names = ", ".join(t.name if t.name != "bool" else "bool_" for t in DTYPES)
     fix = f"use one of {names}, or NumPy's type of one"
-    if isinstance(given, np.dtype) or (isinstance(given, type) and issubclass(given, np.generic)):
+    if found is not None:
         fix = fix_of_elements(found) or ("convert it with .astype('float64')" if found.kind == "f" else fix)
     elif isinstance(given, str) and given in _BY_NAME:
         fix = f"use vy.{given}, or {_BY_NAME[given].numpy.name!r}, which is NumPy's name of it"
     raise BuildError(f"got {shown(given)}, expected a type", fix=fix)
+
+
+def numpy_type(given: object) -> np.dtype[Any] | None:
+    """NumPy's type that `given` is, as a type of arrays or of scalars; None for anything else, also `np.floating`."""
+    if isinstance(given, np.dtype):
+        return given
+    if isinstance(given, type) and issubclass(given, np.generic) and given not in _ABSTRACT:
+        return np.dtype(given)
+    return None
 
 
 def fix_of_elements(given: object) -> str | None:
