@@ -304,6 +304,21 @@ def test_stores_that_may_be_right_are_accepted(function, shape):
     compile_it(function, shape)
 
 
+def test_only_invocations_of_one_workgroup_share_its_memory():
+    def update(x: Image, o: vy.Out[vy.u32, "h", "w"]):
+        y, x_ = vy.index()
+        row = vy.workgroup(vy.u32, 8)
+        row[x_ % 8] = x[y, x_]
+        row[x_ % 8] += 1
+        o[y, x_] = row[x_ % 8]
+
+    for size in ((8,), (8, 1)):
+        kernel = vy.kernel(shape=("h", "w"), workgroup_size=size)(update)
+        assert np.array_equal(kernel(np.full((3, 16), 4, np.uint32)), np.full((3, 16), 5))
+    with pytest.raises(vy.KernelError, match=r"several invocations of a workgroup update row\[x_ % 8\] at once"):
+        vy.kernel(shape=("h", "w"), workgroup_size=(8, 2))(update).program
+
+
 def test_the_race_of_several_matches_is_found():
     x = np.array([1, 5, 2, 5], np.uint32)
     program = vy.kernel(shape="n")(store_of_a_match).program

@@ -3,7 +3,8 @@
 The values of a program have *sources*, by which they can differ between invocations: an index of the launch, data that
 is loaded at such an index, and all else, such as the result of an atomic. What has no source is the same everywhere.
 
-An element is shared where its index lacks the index of an axis of the launch. Two kinds of stores to it are mistakes:
+An element is shared where its index lacks the index of an axis of the launch. For the memory of a workgroup, only axes
+count along which a workgroup has several invocations. Two kinds of stores to a shared element are mistakes:
 
 - one of a value that differs, by all invocations along that axis;
 - an *update*, whose value or condition reads the same element, unless a condition may select one invocation. One on an
@@ -102,9 +103,10 @@ class _Search:
     """Walks a program twice: to find the sources of its locals, then its stores."""
 
     def __init__(self, program: Program, own: Sequence[Expr], shape: Sequence[Axis]) -> None:
-        self._body, self._volume = program.body, program.workgroup_volume
-        self._own, self._shape = own, shape
+        self._body, self._own, self._shape = program.body, own, shape
         self._axes = frozenset(k for k, length in enumerate(shape) if length != 1)
+        x = len(shape) - 1  # the last axis; the one before is y, and all others are z
+        self._axes_of_workgroup = frozenset(k for k in self._axes if program.workgroup_size[min(x - k, 2)] > 1)
         self._lets: dict[str, Expr] = {}
         self._locals: dict[str, Sources] = {}
         self._known: dict[Expr, Sources] = {}
@@ -227,19 +229,20 @@ class _Search:
         if memory not in ATOMIC_MEMORY or not all(isinstance(source, Index) for source in place):
             return None
         own = {axis.axis for axis in place if isinstance(axis, Index)}
-        if not self._axes - own:
+        shared = (self._axes_of_workgroup if memory is Memory.WORKGROUP else self._axes) - own
+        if not shared:
             return None
         element = Load(stmt.buffer, stmt.index, checked=stmt.checked)
         value, conditions = (self._apart(sources, own) for sources in (self._of(stmt.value), reach))
         differs = any(source == OTHER or isinstance(source, (Index, Data)) for source in value)
         is_update = element in value or (element in conditions and differs)
-        if memory is Memory.WORKGROUP and (self._volume == 1 or element not in value):
+        if memory is Memory.WORKGROUP and element not in value:
             return None  # who shares it is not all of an axis, and the value may be that of the workgroup
         selecting = {source for source in conditions - {element} if not isinstance(source, Data)}
         if selecting or not (is_update or (differs and not conditions)):
             return None
         by_all = not own and not conditions - {element}
-        return SharedStore(self._number, stmt, is_update, element in value, sorted(self._axes - own), by_all)
+        return SharedStore(self._number, stmt, is_update, element in value, sorted(shared), by_all)
 
     def _apart(self, sources: Sources, own: set[int]) -> Sources:
         """The sources by which invocations differ that have the same indices on the axes `own`."""
