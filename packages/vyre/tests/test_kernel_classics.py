@@ -1,6 +1,7 @@
 """Kernels as programmers of GPUs write them, against NumPy: tiles, trees, shared counters, structures."""
 
 import numpy as np
+import pytest
 
 import vyre as vy
 
@@ -15,6 +16,9 @@ def transpose(a: vy.Array[vy.f32, "h", "w"]) -> vy.Array[vy.f32, "w", "h"]:
     tile[y, x] = a[vy.workgroup_id(0) * TILE + y, vy.workgroup_id(1) * TILE + x]
     vy.barrier()
     return tile[x, y]
+
+
+TRANSPOSE = transpose.program.fingerprint()
 
 
 def test_a_transpose_through_a_padded_tile() -> None:
@@ -155,3 +159,25 @@ def scanned(x: vy.Array[vy.u32, "n"]) -> vy.Array[vy.u32, "n"]:
 def test_a_prefix_sum_that_doubles_its_reach() -> None:
     x = draw.integers(0, 9, 256).astype(np.uint32)
     assert np.array_equal(scanned.on("cpu")(x).reshape(2, 128), x.reshape(2, 128).cumsum(1))
+
+
+def test_the_lengths_of_a_tile_may_be_a_tuple() -> None:
+    @vy.kernel(workgroup_size=(TILE, TILE))
+    def transpose(a: vy.Array[vy.f32, "h", "w"]) -> vy.Array[vy.f32, "w", "h"]:
+        tile = vy.workgroup(vy.f32, (TILE, TILE + 1))
+        x, y = vy.local_id(0), vy.local_id(1)
+        tile[y, x] = a[vy.workgroup_id(0) * TILE + y, vy.workgroup_id(1) * TILE + x]
+        vy.barrier()
+        return tile[x, y]
+
+    assert transpose.program.fingerprint() == TRANSPOSE
+
+
+def test_the_lengths_of_an_array_are_numbers() -> None:
+    @vy.kernel
+    def counted(a: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+        own = vy.private(vy.f32, (len(a), 2))
+        return own[0, 0]
+
+    with pytest.raises(vy.KernelError, match="lengths of the axes must be positive integers that are known at compile"):
+        _ = counted.program

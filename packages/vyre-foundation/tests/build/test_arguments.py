@@ -235,6 +235,11 @@ MESSAGES: Mapping[str, tuple[Callable[[Scene], Any], str]] = {
         lambda s: s.p.read("a", "f32"),
         r"got 'f32', .* Fix: use vy\.f32, or 'float32', which is NumPy's",
     ),
+    "lengths of axes": (
+        lambda s: s.p.workgroup("a", v.f32, (4, 8)),
+        r"got tuple as the length of 'a', .* Fix: pass the lengths of its axes as shape=\(4, 8\)$",
+    ),
+    "lengths of axes of an input": (lambda s: s.p.read("a", v.f32, [4, 8]), r"Fix: .* as shape=\(4, 8\)$"),
     "abstract type": (lambda s: s.p.read("a", np.floating), "got the type floating, .* Fix: use one of bool_, u8"),
     "name of 8 bytes": (lambda s: s.value.cast("i8"), r"got 'i8', expected a type\. Fix: use vy\.i8, or 'int8', "),
     "like a name": (lambda s: s.p.write("a", v.u32, like="x"), "got 'x' as like, expected a buffer"),

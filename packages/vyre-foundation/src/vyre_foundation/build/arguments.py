@@ -195,6 +195,13 @@ def count_of(given: object, name: str) -> Count:
     fix = "pass an integer, like=…, or LengthOf(…)"
     if is_value(given):
         fix = "a length is known before the launch: use an integer, like=… or LengthOf(…), and as many as may be needed"
+    return length_of(given, name, fix)
+
+
+def length_of(given: object, name: str, fix: str = "pass a Python integer") -> int:
+    """The number of elements of the buffer called `name`."""
+    if isinstance(given, (tuple, list)):
+        fix = f"pass the lengths of its axes as shape={tuple(given)!r}"
     return integer(given, f"the length of {name!r}", fix)
 
 

@@ -136,7 +136,7 @@ def fixed_axes(count: object, shape: object, name: str) -> tuple[int, tuple[int,
     if (count is None) == (shape is None):
         raise BuildError(f"{name!r} needs a count or a shape", fix="pass one of them, as in shape=(16, 16)")
     if shape is None:
-        length = arguments.integer(count, f"the length of {name!r}")
+        length = arguments.length_of(count, name)
         return length, (length,)
     axes = axes_of(shape, repr(name))
     lengths = tuple([axis for axis in axes if isinstance(axis, int)])

@@ -85,6 +85,8 @@ def _declare(reader: ExpressionReader, node: ast.Call, given: Given, declare: Ca
     if reader.depth:
         fix = "declare it before the branch or the loop"
         reader.refuse(node, "an array is declared in a branch or a loop of the program", fix)
+    if len(lengths) == 1 and isinstance(lengths[0], (tuple, list)):
+        (lengths,) = lengths
     if not lengths or not all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) and n > 0 for n in lengths):
         fix = f"write {ast.unparse(node.func)}({ast.unparse(node.args[0])}, 8)"
         reader.refuse(node, "the lengths of the axes must be positive integers that are known at compile time", fix)

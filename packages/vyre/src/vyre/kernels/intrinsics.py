@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -131,12 +132,12 @@ def bounded(condition: object, iterations: int) -> bool:
     _outside("bounded")
 
 
-def private(dtype: object, *shape: int) -> Any:
+def private(dtype: object, *shape: int | Sequence[int]) -> Any:
     """Declare a small array of each invocation, initially zero.
 
     Args:
         dtype: The type of the elements.
-        *shape: The length of each axis.
+        *shape: The length of each axis, or a tuple of them.
 
     Returns:
         The array.
@@ -144,12 +145,12 @@ def private(dtype: object, *shape: int) -> Any:
     _outside("private")
 
 
-def workgroup(dtype: object, *shape: int) -> Any:
+def workgroup(dtype: object, *shape: int | Sequence[int]) -> Any:
     """Declare memory that the invocations of a workgroup share, zero when the workgroup starts.
 
     Args:
         dtype: The type of the elements.
-        *shape: The length of each axis.
+        *shape: The length of each axis, or a tuple of them.
 
     Returns:
         The array.
