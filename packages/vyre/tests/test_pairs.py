@@ -136,6 +136,17 @@ def total() -> vy.ProgramBuilder:
     return p
 
 
+def julia() -> vy.ProgramBuilder:
+    with vy.program("julia", shape="n") as p:
+        z, c = p.read("z", vy.f32, shape=("n", 2)), p.read("c", vy.f32, shape=("n", 2))
+        out = p.write("out", vy.f32, shape=("n", 2))
+        i = p.index()
+        re, im = z[i, 0], z[i, 1]
+        out[i, 0] = (re * re - im * im) * 0.5 + c[i, 0]
+        out[i, 1] = (re * im + im * re) * 0.5 + c[i, 1]
+    return p
+
+
 def step() -> vy.ProgramBuilder:
     with vy.program("step", shape="n") as p:
         particles = p.read_write("particles", vy.f32, shape=("n", 7))
@@ -384,7 +395,20 @@ PAIRS: dict[str, Recorded] = {
     "kernel-languages": {"saxpy": saxpy, "reversed_blocks": reversed_blocks, "count": count},
     "kernels": {
         function.__name__: function
-        for function in (saxpy, life, histogram, below_three, collatz, fade, bounce, step, scaled, transpose, total)
+        for function in (
+            saxpy,
+            life,
+            histogram,
+            below_three,
+            collatz,
+            fade,
+            bounce,
+            julia,
+            step,
+            scaled,
+            transpose,
+            total,
+        )
     },
     "learning": {
         function.__name__: function for function in (exponentials, slopes, descended, angles, rotated, dropped)

@@ -9,10 +9,11 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NoReturn, TypeAlias, TypeVar, dataclass_transform, overload
+from typing import Any, ClassVar, NoReturn, TypeAlias, TypeVar, Union, dataclass_transform, overload
 
 import numpy as np
 
+from vyre.kernels import overloads
 from vyre.kernels.decorated import plain_source_of, refuse_options
 from vyre.kernels.device import DeviceFunction
 from vyre_driver.arrays.structs import VECTOR_SIZES, StructLayout, layout_of
@@ -115,6 +116,14 @@ class StructType:
         fix = f"use NumPy there, as in numpy.zeros(n, {name}.dtype)"
         raise BuildError(f"the structure {name!r} is made outside of a kernel", fix=fix)
 
+    def __or__(self, other: object) -> object:
+        """A union, for annotations that type checkers read."""
+        return Union[self, other]  # noqa: UP007
+
+    def __ror__(self, other: object) -> object:
+        """The same, on the right."""
+        return Union[other, self]  # noqa: UP007
+
     def __mro_entries__(self, bases: tuple[object, ...]) -> NoReturn:
         """Refuse a class with this structure as its base."""
         fix = f"write a field that holds it, as in base: {self.__name__}"
@@ -155,9 +164,12 @@ class StructType:
             raise BuildError(f"the structure {given.__name__!r} is a dataclass", fix="leave @dataclass out")
         members = {name: value for name, value in vars(given).items() if name not in _ANNOTATE}
         for name, value in members.items():
-            if name.startswith("__") and inspect.isfunction(value):
+            if name.startswith("__") and name not in overloads.METHODS and inspect.isfunction(value):
                 message = f"{given.__name__}.{name} would never be called: a structure is made of its fields"
-                raise BuildError(message, fix="give the method another name, and call it as a method of a value")
+                fix = "give the method another name, and call it as a method of a value"
+                if (binary := f"__{name[3:]}") in overloads.METHODS:  # __iadd__
+                    fix = f"define {binary}, which augmented assignments use"
+                raise BuildError(message, fix=fix)
             if isinstance(value, _NO_METHODS):
                 message = (
                     f"{given.__name__}.{name} is a {type(value).__name__}, and methods of structures are functions"

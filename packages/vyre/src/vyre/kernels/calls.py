@@ -17,7 +17,7 @@ import vyre_foundation.functions as ops
 import vyre_math
 from vyre import overloads
 from vyre.kernels import intrinsics
-from vyre.kernels.aggregates import VECTORS, StructType, Vector, VectorType
+from vyre.kernels.aggregates import VECTORS, StructType, StructValue, Vector, VectorType
 from vyre.kernels.device import DeviceFunction, HostCallable
 from vyre.kernels.elements import ArrayAtomic
 from vyre.kernels.expressions import ExpressionReader
@@ -149,7 +149,25 @@ def _id(kind: str) -> Handler:
     return lambda reader, node, given: getattr(reader.builder, kind)(*given)
 
 
+def _isinstance(reader: ExpressionReader, node: ast.Call, given: Given) -> bool:
+    """Python's own, where structures and vectors are instances of the types that made them."""
+    x, types = given
+    own: list[Any] = []
+    others: list[Any] = []
+    for type_ in types if isinstance(types, tuple) else (types,):
+        (own if isinstance(type_, StructType) or type_ in VECTORS else others).append(type_)
+    if isinstance(x, StructValue):
+        return any(type_ is x.type for type_ in own)
+    if isinstance(x, Vector):
+        return any(type_ in VECTORS and type_.size == len(x) for type_ in own)
+    if others and is_runtime(x):
+        fix = "compare its type, as in x.dtype is vy.f32"
+        reader.refuse(node, "a value of the program is an instance of no type of Python", fix)
+    return isinstance(x, tuple(others))
+
+
 INTRINSICS: Mapping[object, Handler] = {
+    builtins.isinstance: _isinstance,
     intrinsics.index: _index,
     intrinsics.global_id: _id("global_id"),
     intrinsics.local_id: _id("local_id"),

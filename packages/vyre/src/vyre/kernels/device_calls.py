@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from vyre.kernels import calls
@@ -57,9 +57,14 @@ class CallReader(AssignmentReader):
         return StructValue(type_, tuple(self._field(type_, name, given[name], node) for name in type_.fields))
 
     def _device_function(self, callee: DeviceFunction, node: ast.Call, bound_to: Sequence[Any] = ()) -> object:
-        """Read the body of a device function in the place of its call."""
+        """Call a device function with the arguments of a node, and those that it is bound to."""
         positional, named = self.arguments(node)
-        positional = [*bound_to, *positional]
+        return self.inline(callee, [*bound_to, *positional], named, node)
+
+    def inline(
+        self, callee: DeviceFunction, positional: Sequence[Any], named: Mapping[str, Any], node: ast.AST
+    ) -> object:
+        """Read the body of a device function in the place of its call."""
         source = callee.source
         if any(frame.source is source for frame in self.frames):
             self.refuse(node, f"{callee.__name__!r} calls itself, and device functions are inlined", "write a loop")

@@ -5,13 +5,17 @@ from __future__ import annotations
 import ast
 import math
 import operator
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, NoReturn, TypeGuard
 
 import vyre_math
-from vyre.kernels.aggregates import Vector, assemble, disassemble
+from vyre.kernels import overloads
+from vyre.kernels.aggregates import StructValue, Vector, assemble, disassemble
 from vyre.kernels.conversions import converted, operands_of
+from vyre.kernels.device import DeviceFunction
+from vyre.kernels.overloads import Overload
 from vyre.kernels.reader import NodeReader, kind_of
 from vyre.kernels.values import KernelArray, NumberChoice, fits, is_runtime
 from vyre_foundation.build import Value, constant, select
@@ -65,8 +69,12 @@ MAX_POWER = 64
 _SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*"}
 
 
-class OperatorReader(NodeReader):
+class OperatorReader(NodeReader, ABC):
     """Reads arithmetic, comparisons, `and`, `or` and conditional expressions."""
+
+    @abstractmethod
+    def inline(self, callee: DeviceFunction, positional: Sequence[Any], named: Mapping[str, Any], node: ast.AST) -> Any:
+        """Read the body of a device function in the place of its call."""
 
     def unify(self, operands: Sequence[Any], node: ast.AST) -> list[Value]:
         """Operands as values of one type: numbers take the type of the values beside them."""
@@ -103,6 +111,8 @@ class OperatorReader(NodeReader):
     def binary(self, op: ast.operator, x: Any, y: Any, node: ast.AST) -> object:
         """Apply a binary operator."""
         compute = _BINARY[type(op)]
+        if isinstance(x, StructValue) or isinstance(y, StructValue):
+            return self._overloaded(overloads.BINARY[type(op)], x, y, node)
         if isinstance(x, Vector) or isinstance(y, Vector):
             return self._vectors(op, x, y, node)
         if not is_runtime(x) and not is_runtime(y):
@@ -144,6 +154,26 @@ class OperatorReader(NodeReader):
         if isinstance(op, ast.Div) and not left.dtype.is_float:
             self._refuse_division(left.dtype, (x, y), node)
         return compute(left, right)
+
+    def _overloaded(self, overload: Overload, x: Any, y: Any, node: ast.AST) -> Any:
+        """What a structure's method gives for an operator: that of the left operand, or else that of the right one."""
+        for one, other, name in ((x, y, overload.method), (y, x, overload.reflected)):
+            if isinstance(one, StructValue) and name in one.type.methods:
+                return self.inline(one.type.methods[name], [self.current(one), self.current(other)], {}, node)
+        self._refuse_operator(overload, x if isinstance(x, StructValue) else y, node)
+
+    def _refuse_operator(self, overload: Overload, x: StructValue, node: ast.AST) -> NoReturn:
+        field = next(iter(x.type.fields))
+        fix = f"define {overload.method} in the structure, or compute with its fields, as in s.{field}"
+        self.refuse(node, f"{x.type.__name__!r} does not define the operator `{overload.sign}`", fix)
+
+    def _compared_structs(self, op: ast.cmpop, x: Any, y: Any, node: ast.AST) -> Any:
+        """A comparison that a structure defines; without ``__ne__``, ``!=`` is the opposite of ``==``, as in Python."""
+        defined = {name for z in (x, y) if isinstance(z, StructValue) for name in z.type.methods}
+        if isinstance(op, ast.NotEq) and "__ne__" not in defined and "__eq__" in defined:
+            same = self._overloaded(overloads.COMPARISONS[ast.Eq], x, y, node)
+            return ~same if isinstance(same, Value) else not same
+        return self._overloaded(overloads.COMPARISONS[type(op)], x, y, node)
 
     def _refuse_meaningless(self, op: ast.operator, x: Value, y: int, node: ast.AST) -> None:
         """Refuse a divisor of 0, a shift by more bits than there are, and one of a product that leaves its sign.
@@ -265,6 +295,11 @@ class OperatorReader(NodeReader):
             self.refuse(node, f"`~` inverts the bits of integers, and got a value of {x.dtype}", fix)
         if isinstance(x, Vector):
             return Vector(compute(part) for part in x)
+        if isinstance(x, StructValue):
+            overload = overloads.UNARY[type(node.op)]
+            if overload.method in x.type.methods:
+                return self.inline(x.type.methods[overload.method], [self.current(x)], {}, node)
+            self._refuse_operator(overload, x, node)
         return x.map(compute) if isinstance(x, NumberChoice) else compute(x)
 
     def _BoolOp(self, node: ast.BoolOp) -> object:
@@ -377,6 +412,8 @@ class OperatorReader(NodeReader):
 
     def _comparison(self, op: ast.cmpop, x: Any, y: Any, node: ast.AST) -> Any:
         compute = _COMPARE[type(op)]
+        if type(op) in overloads.COMPARISONS and (isinstance(x, StructValue) or isinstance(y, StructValue)):
+            return self._compared_structs(op, x, y, node)
         if isinstance(op, (ast.In, ast.NotIn)) and isinstance(x, (Value, NumberChoice)):
             if isinstance(y, KernelArray):
                 self.refuse(node, f"`in` does not search the array {y.place!r}", "compare in a loop")
