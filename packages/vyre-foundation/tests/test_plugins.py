@@ -1,5 +1,6 @@
 """The entry points of what is installed, where some of it is damaged."""
 
+import sys
 import zipfile
 from pathlib import Path
 
@@ -66,3 +67,20 @@ def test_what_is_no_archive_has_no_distributions(tmp_path: Path, monkeypatch: py
     file.write_bytes(b"PK\x03\x04 and nothing else")
     monkeypatch.syspath_prepend(str(file))
     assert plugins("vyre.test") == []
+
+
+def test_a_finder_that_fails_is_no_other_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that a tool has put into `sys.meta_path`."""
+
+    class Finder:
+        def find_spec(self, *_: object) -> None: ...
+
+        def find_distributions(self, *_: object) -> list[object]:
+            raise OSError("no index")
+
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, Finder()])
+    with pytest.raises(DamagedDistribution, match=r"cannot be read: OSError: no index\. Fix: reinstall it") as error:
+        plugins("vyre.test")
+    assert error.value.where == "an installed distribution"
+    with pytest.raises(DamagedDistribution, match="OSError: no index"):
+        list(installed_distributions())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib import metadata
 from importlib.metadata import Distribution, EntryPoint
 
@@ -37,28 +38,27 @@ def entry_points(group: str) -> list[EntryPoint]:
 
 def installed_distributions() -> Iterator[tuple[str, Distribution]]:
     """The installed distributions with their names; `DamagedDistribution` if one cannot be read."""
-    for distribution in metadata.distributions():
-        try:
-            name = distribution.metadata["Name"]
-        except EXHAUSTED:
-            raise
-        except Exception as error:
-            raise _damaged(error) from error
-        if name:
-            yield name, distribution
+    try:
+        found = [(distribution.metadata["Name"], distribution) for distribution in metadata.distributions()]
+    except EXHAUSTED:
+        raise
+    except Exception as error:
+        raise _damaged(error) from error
+    yield from ((name, distribution) for name, distribution in found if name)
 
 
 def _damaged(error: Exception) -> DamagedDistribution:
     """The error that names the first distribution that cannot be read."""
     where = "an installed distribution"
-    for distribution in metadata.distributions():
-        name = "a distribution"
-        try:
-            name = distribution.metadata["Name"] or name
-            _ = distribution.entry_points
-        except Exception:
-            where = f"{name} in {str(distribution.locate_file('')).rstrip('/')}"
-            break
+    with suppress(Exception):  # of a finder in `sys.meta_path`
+        for distribution in metadata.distributions():
+            name = "a distribution"
+            try:
+                name = distribution.metadata["Name"] or name
+                _ = distribution.entry_points
+            except Exception:
+                where = f"{name} in {str(distribution.locate_file('')).rstrip('/')}"
+                break
     message = f"its description cannot be read: {type(error).__name__}: {error}"
     return DamagedDistribution(message, fix="reinstall it, or remove it", where=where)
 
