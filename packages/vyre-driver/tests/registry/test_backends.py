@@ -327,6 +327,12 @@ def test_a_copy_of_the_packages_has_no_entry_points(monkeypatch: pytest.MonkeyPa
         "Fix: if vyre has been copied here, copy the .dist-info folders of its distributions too; otherwise install or"
     )
     assert fix in str(caught.value)
+    with pytest.raises(UnknownBackend) as named:
+        backends.acquire("cpu")
+    assert named.value.fix == (
+        "if vyre has been copied here, copy the .dist-info folders of its distributions too; otherwise "
+        "pip install vyre-driver-cpu"
+    )
 
 
 def test_core_ops_are_the_language_s() -> None:

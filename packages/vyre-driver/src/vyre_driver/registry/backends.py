@@ -108,7 +108,7 @@ def registration_of(id: str) -> BackendRegistration:
     ids = tuple(sorted(known))
     if id in disabled_plugins(GROUP):
         raise UnknownBackend(id, ids, fix=f"{DISABLE} disables it: take it out, or unset that variable")
-    raise UnknownBackend(id, ids, fix=install_hint(id, ids))
+    raise UnknownBackend(id, ids, fix=_copied() + install_hint(id, ids))
 
 
 def availability(id: str) -> Availability:
@@ -264,11 +264,16 @@ def _none_available(tried: list[str]) -> str:
     return "; ".join(tried) if tried else "no backend that may be chosen without its name is installed"
 
 
+def _copied() -> str:
+    """The first remedy where no distribution registers a backend: entry points are in the files beside its package."""
+    copied = "if vyre has been copied here, copy the .dist-info folders of its distributions too; otherwise "
+    return "" if installed_plugins(GROUP) else copied
+
+
 def _remedy() -> str:
     commands = "; ".join(f"{id}: {command}" for id, command in INSTALL_HINTS.items())
     by_name = [r.id for r in registered_backends() if r.selection is Selection.BY_NAME]
     enable = f"unset {DISABLE}, or " if disabled_plugins(GROUP) else ""
-    if not installed_plugins(GROUP):
-        enable = "if vyre has been copied here, copy the .dist-info folders of its distributions too; otherwise "
+    enable = _copied() or enable
     name_one = f", or name one that never stands in by itself: acquire({by_name[0]!r})" if by_name else ""
     return f"{enable}install or repair a backend ({commands}){name_one}"
