@@ -1,9 +1,10 @@
 """Arrays of structures and vectors: their layout, kernels over them, and arrays of a device."""
 
+import copy
 import ctypes
 import gc
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -519,3 +520,13 @@ def test_what_evaluates_the_annotations_is_no_method() -> None:
     made = vy.struct(type("Made", (), {"__annotations__": evaluate(1), "__annotate_func__": evaluate}))
 
     assert made.fields == {"x": vy.f32}
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+def test_a_copy_has_memory_of_its_own(copied: Callable[[Any], Any]) -> None:
+    array = vy.array(np.ones(3, [("x", "f4"), ("n", "u4")]))
+    other = copied(array)
+    assert isinstance(other, vy.StructArray)
+    other["x"] = 5
+    assert array.tolist() == [(1, 1)] * 3
+    assert other.tolist() == [(5, 1)] * 3

@@ -283,6 +283,12 @@ class StructArray(WithoutOperators):
     def __exit__(self, *error: object) -> None:
         self.close()
 
+    def __copy__(self) -> StructArray:
+        return self.copy()
+
+    def __deepcopy__(self, _: object) -> StructArray:
+        return self.copy()
+
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"{self!r} is memory of a device. Fix: pickle array.numpy()")
 
