@@ -10,6 +10,7 @@ import importlib.util
 import itertools
 import math
 import os
+import py_compile
 import re
 import warnings
 from pathlib import Path
@@ -1632,6 +1633,42 @@ def test_functions_without_source_are_refused() -> None:
     with pytest.raises(vy.BuildError) as error:
         vy.kernel(lambda x: x)
     assert str(error.value) == "got a lambda, expected a function. Fix: decorate a function that `def` makes"
+
+
+def test_a_kernel_of_a_file_that_was_not_installed_is_refused(tmp_path: Path) -> None:
+    """As in a frozen application, and where only compiled files are installed."""
+    file = tmp_path / "shipped.py"
+    file.write_text("import vyre as vy\n\n\n@vy.kernel\ndef unseen(x: vy.Array[vy.f32, 'n'], y: vy.f32):\n    pass\n")
+    compiled = py_compile.compile(str(file), str(tmp_path / "shipped.pyc"))
+    assert compiled is not None
+    file.unlink()
+    spec = importlib.util.spec_from_file_location("shipped", compiled)
+    assert spec is not None
+    assert spec.loader is not None
+    with pytest.raises(vy.BuildError) as error:
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    assert str(error.value) == (
+        f"the source of 'unseen' is not available, and a kernel is compiled from its source: there is no {file}. "
+        "Fix: install the file beside the compiled one; 'Frozen applications' of docs/install.md says how freezers do "
+        "it"
+    )
+
+
+def test_a_function_that_is_compiled_to_machine_code_is_refused() -> None:
+    class compiled_function:
+        __code__ = test_functions_without_source_are_refused.__code__
+        __name__ = "scaled"
+
+        def __call__(self) -> None: ...
+
+    for given, kind in ((compiled_function(), "compiled_function"), (len, "builtin_function_or_method")):
+        for decorator in (vy.kernel, vy.func):
+            with pytest.raises(vy.BuildError) as error:
+                decorator(given)
+            assert str(error.value) == (
+                f"got {kind}, expected a function. Fix: decorate a function that `def` makes, in a module that no tool "
+                "compiles to machine code, as Cython and Nuitka do"
+            )
 
 
 HALF = """import vyre as vy

@@ -1,10 +1,16 @@
 """Kernels: what they compute, beside literals and NumPy, and beside programs that are recorded by hand."""
 
 import array
+import copy
+import inspect
 import pickle
+import pydoc
 import re
+import sys
 import threading
-from typing import TypeVar
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -585,6 +591,96 @@ def test_a_kernel_is_pickled_by_its_program() -> None:
     assert restored.program == saxpy.program
     x = np.float32([1, 2])
     assert restored.on(FAST)(2, x, x).tolist() == [3, 6]
+
+
+def test_a_restored_kernel_is_described_as_before() -> None:
+    @vy.kernel(shape="n")
+    def halved(x: vy.Array[vy.f32, "n"], balls: vy.Array[Ball, "n"], o: vy.Out[vy.f32, "n", 3], by: vy.f32 = 2.0):
+        """Divide by a number."""
+        o[vy.index(), 0] = x[vy.index()] / by + balls[vy.index()].place
+
+    restored = pickle.loads(pickle.dumps(halved))  # noqa: S301
+    for name in ("__doc__", "__module__", "__name__", "__qualname__"):
+        assert getattr(restored, name) == getattr(halved, name)
+    was = inspect.signature(halved)
+    parameters = [was.parameters["x"], was.parameters["balls"].replace(annotation=inspect.Parameter.empty)]
+    parameters += [was.parameters["o"], was.parameters["by"]]
+    assert inspect.signature(restored) == inspect.Signature(parameters)
+    assert str(inspect.signature(halved.on())) == "(*arrays: 'Any', **named: 'Any') -> 'Any'"
+    again = pickle.loads(pickle.dumps(restored))  # noqa: S301
+    assert again.__doc__ == "Divide by a number."
+
+
+@vy.func
+def scaled_by_two(x):
+    return x * 2
+
+
+@vy.struct
+class Ball(vy.Struct):
+    place: vy.f32
+
+    def moved(self, by):
+        return self.place + by
+
+
+T = TypeVar("T", vy.f32, vy.u32)
+
+
+@vy.kernel
+def generic(x: vy.Array[T, "n"]) -> vy.Array[T, "n"]:
+    return x[vy.index()]
+
+
+@pytest.mark.parametrize("given", [scaled_by_two, Ball, generic], ids=["func", "struct", "generic kernel"])
+def test_what_a_module_names_is_pickled_by_its_name(given: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As functions and classes are."""
+    monkeypatch.setitem(sys.modules, __name__, SimpleNamespace(**globals()))
+    assert pickle.loads(pickle.dumps(given)) is given  # noqa: S301
+
+
+def test_a_structure_of_a_function_is_pickled_by_its_fields() -> None:
+    @vy.struct
+    class Point(vy.Struct):
+        x: vy.f32
+        y: vy.f32
+
+    assert pickle.loads(pickle.dumps(Point)).dtype == Point.dtype  # noqa: S301
+
+
+def test_a_generic_kernel_of_a_function_says_how_it_is_pickled() -> None:
+    @vy.kernel
+    def local(x: vy.Array[T, "n"]) -> vy.Array[T, "n"]:
+        return x[vy.index()]
+
+    with pytest.raises(vy.BuildError, match=r"'local' is generic in T\. Fix: choose types, as in local\[vy\.f32\]"):
+        pickle.dumps(local)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+def test_what_does_not_change_is_its_own_copy(copied: Callable[[Any], Any]) -> None:
+    """As functions and classes are."""
+    for given in (saxpy, generic, saxpy.on(FAST), saxpy.on(vy.backend_for(FAST)), scaled_by_two, Ball):
+        assert copied(given) is given
+
+
+def test_kernels_are_routines_to_tools_that_document_them() -> None:
+    @vy.kernel
+    def documented(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+        """Double it."""
+        return x[vy.index()] * 2
+
+    class Holder:
+        kernel = documented
+        function = scaled_by_two
+
+    assert pydoc.plain(pydoc.render_doc(documented)).splitlines()[2:] == [
+        "documented(x: vyre_foundation.build.memory.Array[f32, 'n']) -> vyre_foundation.build.memory.Array[f32, 'n']",
+        "    Double it.",
+    ]
+    assert inspect.isroutine(scaled_by_two)
+    assert Holder().kernel is Holder.kernel is documented
+    assert Holder().function is Holder.function is scaled_by_two
 
 
 def test_a_kernel_is_compiled_once_for_many_threads() -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from vyre.kernels import overloads
 from vyre.kernels.decorated import plain_source_of, refuse_options
-from vyre.kernels.device import DeviceFunction
+from vyre.kernels.device import DeviceFunction, Unchanging
 from vyre_driver.arrays.structs import VECTOR_SIZES, StructLayout, layout_of
 from vyre_foundation.build import Mutable, Value
 from vyre_foundation.build.arguments import dtype_of, number, shown
@@ -98,7 +98,7 @@ _ANNOTATE = ("__annotate__", "__annotate_func__")
 """What evaluates the annotations of a class, from Python 3.14 on (PEP 649)."""
 
 
-class StructType:
+class StructType(Unchanging):
     """A structure: names of fields with their types. Made by `struct`."""
 
     def __init__(self, name: str, fields: Mapping[str, FieldType], dtype: np.dtype[Any] | None = None) -> None:
@@ -201,6 +201,9 @@ class StructType:
 
     def __repr__(self) -> str:
         return f"<structure {self.__name__!r}>"
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.global_name() or super().__reduce_ex__(protocol)
 
 
 def _default(type_: StructType, name: str, given: object) -> bool | int | float:

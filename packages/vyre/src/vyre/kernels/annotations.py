@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from types import GenericAlias
@@ -40,7 +40,8 @@ class Role(Enum):
     INOUT = "inout"
 
 
-_ROLES: Mapping[object, Role] = {Array: Role.IN, Out: Role.OUT, InOut: Role.INOUT}
+_BY_NAME = inspect.Parameter.POSITIONAL_OR_KEYWORD
+_ROLES: Mapping[type, Role] = {Array: Role.IN, Out: Role.OUT, InOut: Role.INOUT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,20 @@ class KernelSignature:
         """The type variables of a generic kernel, in the order of the parameters."""
         types = [p.type.dtype for p in self.parameters] + [t.dtype for t in self.returned]
         return tuple(dict.fromkeys(t for t in types if isinstance(t, TypeVar)))
+
+    def parameters_of_function(self, without: Container[str]) -> inspect.Signature:
+        """The parameters as those of a function, for `inspect.signature`; `without` names those without a type."""
+        made = []
+        for p in self.parameters:
+            annotation: object = p.type.dtype
+            if isinstance(p.type, ArrayType):
+                (kind,) = (kind for kind, role in _ROLES.items() if role is p.type.role)
+                annotation = GenericAlias(kind, (p.type.dtype, *p.type.axes))
+            default = inspect.Parameter.empty if p.default is None else p.default
+            if p.name in without:
+                annotation = inspect.Parameter.empty
+            made.append(inspect.Parameter(p.name, _BY_NAME, default=default, annotation=annotation))
+        return inspect.Signature(made)
 
     def specialized(self, dtypes: Mapping[TypeVar, DType]) -> KernelSignature:
         """This signature with types for its type variables."""

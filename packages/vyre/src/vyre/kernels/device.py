@@ -3,19 +3,51 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 from vyre.kernels.decorated import plain_source_of, refuse_options
 from vyre.kernels.source import FunctionSource
 from vyre_foundation.errors import BuildError
 
 
-class HostCallable:
+class Unchanging:
+    """A kernel or a part of one. It does not change, so it is its own copy, as a function is."""
+
+    __module__: str
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, _: object) -> Self:
+        return self
+
+    def global_name(self) -> str | None:
+        """The name by which `pickle` finds it in its module; None if it does not, or if the module is the script.
+
+        Another process need not have the script: there, a cell of a notebook is not `__main__`.
+        """
+        found: object = sys.modules.get(self.__module__)
+        name: str = getattr(self, "__qualname__", "") or getattr(self, "__name__", "")
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        return name if found is self and self.__module__ != "__main__" else None
+
+
+class Routine(Unchanging):
+    """What is made of a function. Tools that document a module take it for one, because it has `__get__`."""
+
+    def __get__(self, instance: object, owner: type | None = None) -> Self:
+        """Give the object itself, also as an attribute of an instance: there is no parameter for that."""
+        return self
+
+
+class HostCallable(Unchanging):
     """What the host calls, and kernels cannot: a kernel."""
 
 
-class DeviceFunction:
+class DeviceFunction(Routine):
     """A function that kernels call. Made by `func`."""
 
     __name__: str
@@ -26,6 +58,9 @@ class DeviceFunction:
 
     def __repr__(self) -> str:
         return f"<device function {self.__name__!r}>"
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.global_name() or super().__reduce_ex__(protocol)
 
     def __call__(self, *_: object, **__: object) -> NoReturn:
         """Refuse the call: only kernels can make it."""

@@ -7,7 +7,9 @@ import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import Signature
 from operator import attrgetter, itemgetter
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
@@ -19,7 +21,7 @@ from vyre.execution import backend_for, grid_for, on_host
 from vyre.kernels.annotations import ArrayType, KernelSignature, Role, ScalarType, signature_of
 from vyre.kernels.compile import CompiledKernel, Options, compile_kernel
 from vyre.kernels.decorated import plain_source_of, refuse_options
-from vyre.kernels.device import HostCallable
+from vyre.kernels.device import HostCallable, Routine
 from vyre.kernels.errors import KernelError
 from vyre.kernels.source import FunctionSource
 from vyre.kernels.values import public_name
@@ -369,13 +371,15 @@ def _is_result(type_: ArrayType | ScalarType) -> bool:
     return isinstance(type_, ArrayType) and type_.role is Role.OUT
 
 
-class KernelFunction(HostCallable):
+class KernelFunction(Routine, HostCallable):
     """A Python function that runs on every backend. Made by `kernel`.
 
     It is compiled at the first call, or when its program is asked for, once; it may be called from several threads.
     """
 
     __name__: str
+    __signature__: Signature
+    """What `inspect.signature` gives for a kernel without its function."""
 
     def __init__(
         self,
@@ -589,9 +593,13 @@ class KernelFunction(HostCallable):
             return self._launcher_for(arrays, named).explain(*arrays, **named)
         return kernels.explained(self.compiled)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> Any:
+        name = self.global_name() if self._variables else None
+        if name is not None:
+            return name
         chosen = self._backend if isinstance(self._backend, str) else None  # an open backend stays in its process
-        return _restored, (self.compiled, chosen)
+        about = {name: getattr(self, name) for name in _ABOUT if hasattr(self, name)}
+        return _restored, (self.compiled, chosen, about)
 
 
 def _source(program: Program, backend: VyreBackend) -> str:
@@ -602,9 +610,20 @@ def _source(program: Program, backend: VyreBackend) -> str:
     return opened.emitted_source(program).text
 
 
-def _restored(compiled: CompiledKernel, backend: str | None = None) -> KernelFunction:
+_ABOUT = ("__doc__", "__module__", "__name__", "__qualname__")
+"""What a kernel in a pickle keeps of its function: the texts that describe it."""
+
+
+def _restored(
+    compiled: CompiledKernel, backend: str | None = None, about: Mapping[str, str | None] = MappingProxyType({})
+) -> KernelFunction:
+    """A kernel without its source; `about` has the attributes of its function."""
     signature = KernelSignature(compiled.parameters, (), compiled.returns_tuple)
-    return KernelFunction(None, signature, Options(None, None, None), backend, compiled)
+    made = KernelFunction(None, signature, Options(None, None, None), backend, compiled)
+    made.__signature__ = signature.parameters_of_function(without=compiled.structures)
+    for name, value in about.items():
+        setattr(made, name, value)
+    return made
 
 
 def _axes(given: object) -> tuple[Axis, ...]:

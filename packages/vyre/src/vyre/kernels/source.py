@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType, FunctionType
-from typing import Any
+from typing import Any, TypeGuard
 
 from vyre.kernels.errors import KernelError
 from vyre.kernels.matching import MatchRewriter
@@ -63,7 +63,7 @@ def source_of(function: object) -> FunctionSource:
     Raises:
         BuildError: It is no such function, or its source is not there, or is not what Python has compiled.
     """
-    if not inspect.isfunction(function):
+    if not _is_plain(function):
         raise BuildError(f"got {type(function).__name__}, expected a function", fix=_function_fix(function))
     if function.__name__ == "<lambda>":
         raise BuildError("got a lambda, expected a function", fix="decorate a function that `def` makes")
@@ -92,8 +92,20 @@ def source_of(function: object) -> FunctionSource:
     return source
 
 
+def _is_plain(given: object) -> TypeGuard[FunctionType]:
+    """Whether the interpreter runs a function. Nuitka changes `isinstance`, which is true of what it compiles, too."""
+    return type(given) is FunctionType
+
+
 def _without_source(function: FunctionType) -> BuildError:
     message = f"the source of {function.__name__!r} is not available, and a kernel is compiled from its source"
+    file = inspect.getsourcefile(function) or function.__code__.co_filename
+    if file.endswith(".py") and not linecache.getlines(file, function.__globals__):
+        message += f": there is no {file}"
+        fix = (
+            "install the file beside the compiled one; 'Frozen applications' of docs/install.md says how freezers do it"
+        )
+        return BuildError(message, fix=fix)
     fix = (
         "define the function in a file, or in a cell of a notebook without %%time and the like; source that a "
         "program writes is registered with `linecache.lazycache`"
@@ -114,7 +126,12 @@ def _function_fix(given: object) -> str:
     """What to pass in the place of what is no function."""
     if isinstance(given, (int, str, tuple, list)):
         return "name the options, as in @vy.kernel(workgroup_size=64) or @vy.kernel(shape='n')"
-    return "decorate a function that `def` makes" + ("; a structure is @vy.struct" if isinstance(given, type) else "")
+    fix = "decorate a function that `def` makes"
+    if isinstance(given, type):
+        return f"{fix}; a structure is @vy.struct"
+    if inspect.isroutine(given) or hasattr(given, "__code__"):
+        return f"{fix}, in a module that no tool compiles to machine code, as Cython and Nuitka do"
+    return fix
 
 
 _FUTURE = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
