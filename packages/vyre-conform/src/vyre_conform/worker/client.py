@@ -35,7 +35,7 @@ class Worker:
     backend: str
     seconds: float = 60.0
     """How long one launch may take."""
-    command: tuple[str, ...] = tuple(process.python("-m", "vyre_conform.worker"))
+    command: tuple[str, ...] = field(default_factory=lambda: tuple(process.python("-m", "vyre_conform.worker")))
     named_by: NamedBy = NamedBy.FILE
     fork_servers: ForkServers | None = None
     """What begins the process instead of `command`."""
