@@ -17,12 +17,22 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
+from vyre_driver.errors import UnsupportedFeature
+
 
 def python(*arguments: str) -> list[str]:
     """The command of this interpreter with `arguments`.
 
     ``-P`` keeps the working directory off `sys.path`: a file there that is named as a module would be executed.
+
+    Raises:
+        UnsupportedFeature: The executable is an application that contains an interpreter: it would start itself again.
     """
+    is_compiled = hasattr(sys.modules.get("__main__"), "__compiled__")  # by Nuitka
+    if is_compiled or getattr(sys, "frozen", False) or not sys.executable:
+        reason = "starting a Python process: its executable is not an interpreter"
+        fix = "do it in the environment from which the application was built"
+        raise UnsupportedFeature(reason, backend="this application", fix=fix)
     return [sys.executable, "-P", *arguments]
 
 

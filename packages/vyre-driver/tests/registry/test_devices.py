@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from vyre_driver import BackendRegistration, DeviceFactory, EngineBackend, acquire, devices
 from vyre_driver.backend.registration import Availability
 from vyre_driver.device.profile import DeviceProfile
-from vyre_driver.errors import BackendUnavailable, InvalidLaunch, StaleHandle, UnknownBackend
+from vyre_driver.errors import BackendUnavailable, InvalidLaunch, StaleHandle, UnknownBackend, UnsupportedFeature
 from vyre_driver.observe.live import backend_for
 from vyre_driver.registry.backends import device_names, split_device
 from vyre_driver.registry.listing import DeviceListing, DeviceListings, _profile_of
@@ -155,6 +156,24 @@ def test_devices_are_listed_with_their_profiles() -> None:
     assert found.identity == acquire("reference").device_profile().identity
     with pytest.raises(UnknownBackend):
         devices("nothing")
+
+
+@pytest.mark.parametrize("packed", ["frozen", "compiled", "embedded"])
+def test_an_application_is_not_started_again_as_an_interpreter(packed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyInstaller and cx_Freeze set `sys.frozen`, Nuitka `__compiled__`; a host of its own may have no interpreter."""
+    if packed == "frozen":
+        monkeypatch.setattr(sys, "frozen", True, raising=False)
+    elif packed == "compiled":
+        monkeypatch.setattr(sys.modules["__main__"], "__compiled__", True, raising=False)
+    else:
+        monkeypatch.setattr(sys, "executable", "")
+    monkeypatch.setattr("subprocess.Popen", lambda *_, **__: pytest.fail("it was started"))
+    with pytest.raises(UnsupportedFeature) as error:
+        devices("reference")
+    assert str(error.value) == (
+        "this application does not support starting a Python process: its executable is not an interpreter. "
+        "Fix: do it in the environment from which the application was built"
+    )
 
 
 def test_listed_devices_are_a_table_in_notebooks() -> None:
