@@ -226,7 +226,9 @@ class Residents:
         if resource.backend != self._backend:
             return StaleHandle(handle, f"it belongs to another backend than {self._backend!r}")
         if resource.generation != self._device.generation:
-            reason = f"the device of generation {self._device.generation} is another one, or was opened again"
+            reason = (
+                f"the device of generation {self._device.generation} is another one, or was opened again, as in a fork"
+            )
             return StaleHandle(handle, reason, fix="allocate and upload again on this backend")
         return StaleHandle(handle, "it was freed", fix="allocate a new one")
 
