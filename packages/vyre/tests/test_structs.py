@@ -530,3 +530,16 @@ def test_a_copy_has_memory_of_its_own(copied: Callable[[Any], Any]) -> None:
     other["x"] = 5
     assert array.tolist() == [(1, 1)] * 3
     assert other.tolist() == [(5, 1)] * 3
+
+
+def test_annotations_that_only_type_checkers_see_are_refused() -> None:
+    with pytest.raises(BuildError) as error:
+
+        @vy.struct
+        class Far(vy.Struct):
+            place: "OnlyInTypeChecking"
+
+    assert str(error.value) == (
+        "an annotation of 'Far' cannot be evaluated (NameError: name 'OnlyInTypeChecking' is not defined). "
+        "Fix: write types of vyre, such as vy.f32, by names that the module has when it runs"
+    )

@@ -153,7 +153,12 @@ class StructType(Unchanging):
     @classmethod
     def of_class(cls, given: type) -> StructType:
         """The structure that a class describes."""
-        annotations = inspect.get_annotations(given, eval_str=True)
+        try:
+            annotations = inspect.get_annotations(given, eval_str=True)
+        except Exception as error:  # an annotation is any expression
+            message = f"an annotation of {given.__name__!r} cannot be evaluated ({type(error).__name__}: {error})"
+            fix = "write types of vyre, such as vy.f32, by names that the module has when it runs"
+            raise BuildError(message, fix=fix) from None
         if not annotations:
             raise BuildError(f"the structure {given.__name__!r} has no fields", fix="write fields, as in x: vy.f32")
         fields = {name: field_type(type_, f"{given.__name__}.{name}") for name, type_ in annotations.items()}
