@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import IO
 
@@ -28,7 +29,7 @@ def python(*arguments: str) -> list[str]:
     Raises:
         UnsupportedFeature: The executable is an application that contains an interpreter: it would start itself again.
     """
-    is_compiled = hasattr(sys.modules.get("__main__"), "__compiled__")  # by Nuitka
+    is_compiled = hasattr(import_module("__main__"), "__compiled__")  # by Nuitka
     if is_compiled or getattr(sys, "frozen", False) or not sys.executable:
         reason = "starting a Python process: its executable is not an interpreter"
         fix = "do it in the environment from which the application was built"

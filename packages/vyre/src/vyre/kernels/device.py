@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, NoReturn, Self
 
 from vyre.kernels.decorated import plain_source_of, refuse_options
@@ -28,7 +28,10 @@ class Unchanging:
 
         Another process need not have the script: there, a cell of a notebook is not `__main__`.
         """
-        found: object = sys.modules.get(self.__module__)
+        try:
+            found: object = import_module(self.__module__)
+        except ImportError:
+            return None
         name: str = getattr(self, "__qualname__", "") or getattr(self, "__name__", "")
         for part in name.split("."):
             found = getattr(found, part, None)
