@@ -6,6 +6,7 @@ import subprocess
 import sys
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from vyre_driver import DispatchConfig
@@ -91,3 +92,28 @@ def test_a_long_text_is_not_optimized_as_a_whole(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(compiler, "LONG_TEXT", 0)
     long = assembly_ahead("x86-64-v3", program, DispatchConfig())
     assert (b"vpmulld" in short, b"vpmulld" in long, b"imull" in long) == (True, False, True)
+
+
+FLAGS = parse("""program p workgroup(64, 1, 1) {
+  read x: u32[] @0; read y: u32[len(x)] @1; write out: u32[len(x)] @2;
+  let i = global_id.x;
+  if i < len(x) {
+    let low = u32((x[i] == 7) & (y[i] == 3)) | (u32((x[i] == 9) & (y[i] > 1)) << 8);
+    out[i] = low | (u32((x[i] > 3) & (y[i] < 5)) << 30);
+  }
+}""")
+
+
+def test_flags_are_masked_and_not_shifted() -> None:
+    code = assembly_ahead("x86-64-v3", FLAGS, DispatchConfig())
+    assert (b"vpslld" in code, b"vpand" in code) == (False, True)
+
+
+def test_llvm_shifts_flags(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When this fails, LLVM masks them by itself, and `_masked_bits` has nothing to do."""
+    monkeypatch.setattr(compiler, "_masked_bits", lambda module: module)
+    assert b"vpslld" in assembly_ahead("x86-64-v3", FLAGS, DispatchConfig())
+
+
+def test_masked_flags_are_right(agree) -> None:
+    agree(FLAGS, [np.arange(100, dtype=np.uint32) % 13, np.arange(100, dtype=np.uint32) % 7])

@@ -3,6 +3,7 @@
 import sys
 from contextlib import ExitStack
 
+import numpy as np
 import pytest
 
 from vyre_driver import DispatchConfig
@@ -123,3 +124,39 @@ def test_any_number_of_jumps_may_follow_each_other(word: str) -> None:
     text = f"""program jumps workgroup(64, 1, 1) {{ read a: u32[] @0; write out: u32[4096] @1;
         var x = 0; for k in 0..a[0] {{ {jumps} }} out[global_id.x] = x; }}"""
     assert source_ahead("x86-64-v3", parse(text), DispatchConfig()).count(b" br i1 ") >= 300
+
+
+def edges(body: str) -> Program:
+    """A loop for each invocation, whose ends are in memory."""
+    return parse(f"""program edges workgroup(64, 1, 1) {{
+  read ends: u32[65] @0; read x: u32[] @1; write out: u32[64] @2;
+  let i = local_id.x;
+  var found = 0;
+  for k in ends[i]..ends[i + 1] {{ {body} }}
+  out[i] = found;
+}}""")
+
+
+@pytest.mark.parametrize(
+    ("body", "has_copy"),
+    [
+        ("if x[x[k]] == 77 { found = k; break; }", True),
+        ("if x[x[k]] == 77 { found = k; break; }" + "found = found * 3 ^ x[found];" * 20, False),  # it is large
+        ("for j in x[k]..x[k + 1] { found = found * 3 ^ x[j]; }", False),  # each of many short ones is counted
+    ],
+)
+def test_small_loops_have_a_copy_that_does_not_ask(body: str, has_copy: bool) -> None:
+    source = source_ahead("x86-64-v3", edges(body), DispatchConfig())
+    assert (b"\nshort" in source, b"ask_host" in source) == (has_copy, True)
+
+
+def test_short_and_long_executions_agree(agree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both are in one workgroup, and both end by a break and at their end."""
+    monkeypatch.setenv("VYRE_CACHE", "off")
+    monkeypatch.setattr("vyre_driver_cpu.statements.chunk_of", lambda loop: None if loop.is_parallel else 640)
+    lengths = np.array([0, 1, 9, 10, 11, 30, 700, 2000] * 8, np.uint32)  # as many as ten are not counted
+    ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.uint32)
+    for places in (1, 37, 5000):
+        x = np.arange(ends[-1], dtype=np.uint32)
+        x[::places] = 77
+        agree(edges("if x[x[k]] == 77 { found = k; break; }"), [ends, x])

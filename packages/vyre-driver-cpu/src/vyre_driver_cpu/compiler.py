@@ -52,7 +52,10 @@ def optimized(text: str, cpu: Cpu, level: int = LEVEL) -> llvm.ModuleRef:
         _optimize_locally(module, target)
     else:
         _optimize(module, target, level)
-    return _unknown_masks(_unknown_counts(module)) if cpu.is_x86 else _fenced(module)
+    if not cpu.is_x86:
+        return _fenced(module)
+    module = _unknown_masks(_unknown_counts(module))
+    return module if cpu.has("avx512f") else _masked_bits(module)
 
 
 def _is_long(text: str) -> bool:
@@ -158,6 +161,28 @@ def _unknown_masks(module: llvm.ModuleRef) -> llvm.ModuleRef:
     return _rewritten(module, "@llvm.masked.", _MASKED, hidden)
 
 
+_SELECTED = re.compile(
+    r"^( *)(%\S+) = select <(\d+) x i1> (%[^\s,]+), "
+    r"(<\d+ x i\d+>) (splat \(i\d+ \d+\)), <\d+ x i\d+> zeroinitializer.*$"
+)
+
+
+def _masked_bits(module: llvm.ModuleRef) -> llvm.ModuleRef:
+    """The module with ``and`` in place of selections between a constant and 0, of vectors.
+
+    For CPUs whose comparisons set all bits of a lane. LLVM 22 shifts these twice for some powers of two.
+    """
+    number = count()
+
+    def masked(match: re.Match[str]) -> str:
+        before, name, lanes, condition, type, constant = match.groups()
+        bits = f"%bits{next(number)}"
+        extended = f"{before}{bits} = sext <{lanes} x i1> {condition} to {type}"
+        return f"{extended}\n{before}{name} = and {type} {bits}, {constant}"
+
+    return _rewritten(module, " = select <", _SELECTED, masked)
+
+
 _FUSED = re.compile(r"^( *)(%\S+) = (.*\bcall (float|double) @llvm\.fma\.(f\d+)\(.*)$")
 
 
@@ -180,7 +205,7 @@ def _fenced(module: llvm.ModuleRef) -> llvm.ModuleRef:
 def _rewritten(
     module: llvm.ModuleRef, called: str, pattern: re.Pattern[str], replacement: Callable[[re.Match[str]], str]
 ) -> llvm.ModuleRef:
-    """The module with what `pattern` finds replaced, in lines that name what is `called`; the others are most of it."""
+    """The module with what `pattern` finds replaced, in lines that contain `called`; the others are most of it."""
     text = str(module)
     lines = (pattern.sub(replacement, line) if called in line else line for line in text.split("\n"))
     changed = "\n".join(lines)

@@ -11,6 +11,9 @@ LIKELY = "!9"
 """The advice for branches that go to the first block more often: twice. With more LLVM's vectorizer takes what is in it
 for expensive."""
 
+OFTEN = "!16"
+"""The advice for branches that go to the first block nearly always: registers are for what is in it."""
+
 INDEPENDENT = "!10"
 """The group of accesses of which none depends on one of another iteration of their loop."""
 

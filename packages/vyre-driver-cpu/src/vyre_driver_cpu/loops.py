@@ -32,6 +32,8 @@ _LITTLE = 30
 """Operations of an invocation that wait for memory, not for each other."""
 _BESIDE_LOOKUP = 10
 """Operations of an invocation for each element that it looks up."""
+_PRINTED_TWICE = 50
+"""Operations of an iteration of which there may be two copies in the code."""
 COPIES = 4
 """Copies of a private buffer, which iterations use in turns: as many as `SCALAR` writes one behind the other."""
 _REDUCTIONS = frozenset("add mul and or xor min max".split())
@@ -142,6 +144,12 @@ def chunk_of(loop: For) -> int | None:
     if loop.trip_count is not None and loop.trip_count * each <= _CHUNK:
         return None
     return max(1, _CHUNK // each)
+
+
+def is_printed_twice(loop: For) -> bool:
+    """Whether a loop that asks has a copy of it that does not, for executions that end soon."""
+    has_loops = any(isinstance(s, For) for s in statements(loop.body))
+    return loop.trip_count is None and not has_loops and _operations(loop.body) <= _PRINTED_TWICE
 
 
 def _operations(body: Body) -> int:

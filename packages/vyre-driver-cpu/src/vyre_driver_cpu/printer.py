@@ -22,7 +22,7 @@ from vyre_driver.legalization.lowered import Kernel, Lowered, LoweredFunction
 from vyre_driver.legalization.schedule import RUNS
 from vyre_driver.legalization.text_forms import CallForm
 from vyre_driver_cpu.compiler import LOCALLY
-from vyre_driver_cpu.function import INDEPENDENT, LIKELY, NONTEMPORAL, UNPREDICTABLE, FunctionText
+from vyre_driver_cpu.function import INDEPENDENT, LIKELY, NONTEMPORAL, OFTEN, UNPREDICTABLE, FunctionText
 from vyre_driver_cpu.literals import operand_of
 from vyre_driver_cpu.privatization import PrivateBuffer, privatized
 from vyre_driver_cpu.registers import RegisterArrays
@@ -81,6 +81,7 @@ _ADVICE = (
     f"{SCALAR} = distinct !{{{SCALAR}, !1, !8}}",
     f"{UNPREDICTABLE} = !{{}}",
     f"{NONTEMPORAL} = !{{i32 1}}",
+    f'{OFTEN} = !{{!"branch_weights", i32 2000, i32 1}}',
     "",
 )
 

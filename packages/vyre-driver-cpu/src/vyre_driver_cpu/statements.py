@@ -9,13 +9,14 @@ from vyre_driver.codegen.placement import Life, place
 from vyre_driver.legalization.lowered import RARE
 from vyre_driver.legalization.text_forms import CallForm
 from vyre_driver_cpu.bounds import UpperBounds
-from vyre_driver_cpu.function import FunctionText
+from vyre_driver_cpu.function import OFTEN, FunctionText
 from vyre_driver_cpu.loops import (
     COPIES,
     changes_in_place,
     chunk_of,
     combines,
     is_better_unrolled,
+    is_printed_twice,
     is_short,
     is_stream,
     looks_up,
@@ -88,7 +89,7 @@ def ask_host(out: FunctionText, otherwise: str) -> None:
 
 
 def _end_unless(out: FunctionText, answer: str, otherwise: str) -> None:
-    out.branch(out.value(f"icmp eq i32 {answer}, 0"), otherwise, "done")
+    out.branch(out.value(f"icmp eq i32 {answer}, 0"), otherwise, "done", OFTEN)
     out.open(otherwise)
 
 
@@ -300,9 +301,9 @@ class StatementPrinter:
 
     def _if(self, stmt: If) -> None:
         out = self._out
-        names = VERSIONS if _is_versioned(stmt) else ("then", "else")
+        names, advice = (VERSIONS, OFTEN) if _is_versioned(stmt) else (("then", "else"), "")
         then, orelse, behind = *map(out.name, names), out.name("behind")
-        out.branch(self.values.operand(stmt.condition), then, orelse if stmt.orelse else behind)
+        out.branch(self.values.operand(stmt.condition), then, orelse if stmt.orelse else behind, advice)
         out.open(then)
         self._block(stmt.then)
         if stmt.orelse:
@@ -376,10 +377,14 @@ class StatementPrinter:
         It asks after `chunk` iterations, counted over all executions of the loop: to ask takes as long as some
         iterations, too long for each execution of a short loop. The count is kept in memory, not in a register that
         the loop needs. An execution is not counted if it is so short that those of a whole workgroup have `chunk`
-        iterations at most.
+        iterations at most. Where many executions may be so short, they have a loop of their own, without a limit.
         """
         out, dtype = self._out, stmt.start.dtype
         t, sign = TYPES[dtype], sign_of(dtype)
+        uncounted = chunk // self._times
+        if uncounted and not self._rare and is_printed_twice(stmt):
+            self._short_execution(stmt, start, stop, uncounted, behind)
+            uncounted = 0
         head, part, end, full, later = (out.name(stem) for stem in ("head", "part", "end", "full", "later"))
         first, before = f"%{out.name('first')}", out.block
         last = f"%{out.name('counter')}"
@@ -390,7 +395,6 @@ class StatementPrinter:
         out.branch(out.value(f"icmp {sign}lt {t} {first}, {stop}"), part, behind)
         out.open(part)
         rest = out.value(f"sub {t} {stop}, {first}")  # a number without a sign, whatever the type
-        uncounted = chunk // self._times
         if uncounted:
             count, begin = out.name("count"), out.name("begin")
             out.branch(out.value(f"icmp ule {t} {rest}, {uncounted}"), begin, count)
@@ -412,6 +416,19 @@ class StatementPrinter:
         out.add(f"store volatile {t} {size}, ptr {left}")
         out.add(f"{last} = add {t} {counter}, 0")
         out.jump(head)
+
+    def _short_execution(self, stmt: For, start: str, stop: str, most: int, behind: str) -> None:
+        """A loop of at most `most` iterations, which goes to `behind`; what comes next is for others."""
+        out, t, number = self._out, TYPES[stmt.start.dtype], self.number
+        some, short, long = (out.name(stem) for stem in ("some", "short", "long"))
+        out.branch(out.value(f"icmp {sign_of(stmt.start.dtype)}lt {t} {start}, {stop}"), some, behind)
+        out.open(some)
+        distance = out.value(f"sub {t} {stop}, {start}")
+        out.branch(out.value(f"icmp ule {t} {distance}, {most}"), short, long, OFTEN)
+        out.open(short)
+        self._iterations(stmt, start, stop, behind, behind, "")
+        self.number = number
+        out.open(long)
 
     def _copy_in(self, counter: str, type: str) -> str:
         """The copy for an iteration of a loop that is unrolled `COPIES` times: a constant in each of these."""
