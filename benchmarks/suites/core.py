@@ -17,7 +17,7 @@ from harness import Case, Peer, Scale, Trial
 from records import Record
 from report import Table, figure, ratio
 from targets import ENDLESS
-from workloads import WORKLOADS, Work
+from workloads import WORKLOADS
 
 from suites import kernels
 
@@ -65,19 +65,10 @@ def prepare(peer: str, case: Case) -> dict[str, Trial]:
             patch(f"vyre_driver_cpu.{module}.chunk_of", return_value=None).start()
     if peer.startswith("vyre"):
         work = WORKLOADS[case.name].make(case.size)
-        return {"": _by_processor_time(work, "opencl" if peer == "vyre, PoCL" else "cpu")}
+        trials = kernels.vyre_trials(work, "opencl" if peer == "vyre, PoCL" else "cpu")
+        return {"": replace(trials["resident"], clock=time.process_time)}
     found = kernels.prepare(_KERNELS[peer], case)
     return {variant: replace(trial, clock=time.process_time) for variant, trial in found.items()}
-
-
-def _by_processor_time(work: Work, backend: str) -> Trial:
-    """A resident dispatch, timed by the clock of this process in place of the device's."""
-    trial = kernels.vyre_trials(work, backend, repeated=1)["kernel"]
-
-    def run() -> None:
-        trial.run()
-
-    return replace(trial, run=run, clock=time.process_time)
 
 
 def tables(records: Sequence[Record]) -> list[Table]:
