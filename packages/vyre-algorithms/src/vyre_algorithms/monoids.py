@@ -142,7 +142,8 @@ def _first_of(operation: str, dtype: DType) -> Callable[[Value, Value], Value]:
     choose = f.min if operation == "min" else f.max
     if not dtype.is_float:
         return choose
-    return lambda a, b: select(f.is_nan(a), a, select(f.is_nan(b), b, choose(a, b)))
+    wins = f.lt if operation == "min" else f.gt
+    return lambda a, b: select(f.eq(a, b), choose(a, b), select(wins(b, a) | f.is_nan(b), b, a))
 
 
 def _extreme_index(operation: str, dtype: DType) -> Reduction:

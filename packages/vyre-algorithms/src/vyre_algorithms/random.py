@@ -10,7 +10,7 @@ from math import pi, prod
 import numpy as np
 
 from vyre_algorithms.arguments import Array, Backend, as_dtype, count, type_of
-from vyre_algorithms.launches import launch, runs_loops, slots_beside, zeros_beside
+from vyre_algorithms.launches import launch, runs_loops, slots_beside, words, zeros_beside
 from vyre_algorithms.move import take_few, with_axes
 from vyre_algorithms.order import KeyType
 from vyre_algorithms.short_sorts import sort_serially
@@ -248,8 +248,9 @@ def _key(key: int) -> Array:
     return _little(count(key, "key", (1 << 64) - 1), 2)
 
 
-def _little(number: int, words: int) -> Array:
-    return np.frombuffer(number.to_bytes(4 * words, "little"), np.uint32)
+def _little(number: int, length: int) -> Array:
+    """A number as words, the lowest first."""
+    return words(*[number >> 32 * n & 0xFFFF_FFFF for n in range(length)])
 
 
 @lru_cache(maxsize=8)

@@ -36,11 +36,12 @@ from vyre_algorithms.arguments import (
     type_of,
     vector,
 )
-from vyre_algorithms.launches import GROUP, beside, launch, mapped, zeros_beside
+from vyre_algorithms.launches import GROUP, beside, launch, mapped, runs_loops, zeros_beside
 from vyre_algorithms.monoids import REDUCED, all_ones, reduction_of, result_type, squares_of, sum_type
 from vyre_algorithms.move import offsets_in_rows, offsets_of
 from vyre_algorithms.segments import reduce_segments
 from vyre_algorithms.tree import BLOCK, FEW, SIDE_BY_SIDE, Mean, Quotient, Reduction, reduce_axis, reduce_sequence
+from vyre_algorithms.whole import holds, place
 from vyre_driver.errors import InvalidInput
 from vyre_foundation import DType, Program, Value, constant, program, select, u32
 from vyre_foundation.dtype import bool_, f32, f64, i64
@@ -464,6 +465,11 @@ def _of_whole(operation: str, array: Array, result: DType, backend: Backend, ddo
     if not array.size:
         return _of_nothing(operation, array, result, 1)
     sequence = flattened(array)
+    if operation in _ORDERLESS and runs_loops([sequence], backend):
+        if operation in ("any", "all"):
+            return holds(operation, sequence, backend)
+        if sequence.size > BLOCK:
+            return place(operation, sequence, backend)
     states: list[Array] = []
     for kind, mean in _passes(operation, type_of(array), result, sequence.size, ddof):
         states = reduce_sequence(kind, [sequence, *states], backend, mean)
@@ -568,6 +574,8 @@ def _or_zero(total: Value, first: Value, last: Value) -> Value:
     return select(first == last, constant(total.dtype, 0), total)
 
 
+_ORDERLESS = ("any", "all", "argmin", "argmax")
+"""Operations of which `whole` has the result of a sequence in less time."""
 _EXTREMES = ("min", "max", "argmin", "argmax")
 _MEANS = ("mean", "var", "std")
 

@@ -122,6 +122,7 @@ CALLS: dict[str, Call] = {
     "min":              lambda b: va.min(floats(), backend=b),
     "argmax":           lambda b: va.argmax(floats(), backend=b),
     "any":              lambda b: va.any(words() == 7, backend=b),
+    "all":              lambda b: va.all(floats(), backend=b),
     "xor":              lambda b: va.reduce(words(), "xor", backend=b),
     "and_rows":         lambda b: va.reduce(words(900).reshape(10, 90), "and", axis=1, backend=b),
     "dot":              lambda b: va.dot(floats(), floats()[::-1], backend=b),
