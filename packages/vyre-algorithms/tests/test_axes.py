@@ -32,6 +32,15 @@ def test_floats_are_added_in_the_order_of_the_indices(backend, shape, axis, inne
     same(va.scatter(x, indices, values, "add", axis=axis, backend=backend), wanted)
 
 
+@pytest.mark.parametrize("dtype", ["u1", "i8", "f2", "f4"])
+def test_elements_are_multiplied_in_the_order_of_the_indices(backend, dtype):
+    x, indices = data(dtype, 30), data("u4", 200, seed=3) % 30
+    values = data(dtype, 200, seed=5)
+    wanted = x.copy()
+    np.multiply.at(wanted, indices, values)
+    same(va.scatter(x, indices, values, "prod", backend=backend), wanted)
+
+
 def along(axis):
     """What selects places of an axis."""
     return (slice(None),) * axis
@@ -46,14 +55,15 @@ def test_gather(backend, shape, axis, dtype):
 
 
 @along_each_axis
-@pytest.mark.parametrize("operation", ["set", "add", "max"])
+@pytest.mark.parametrize("operation", ["set", "add", "prod", "max"])
 def test_scatter(backend, shape, axis, operation):
     x, indices = data("i4", shape), data("i4", (2, 3)) % shape[axis]
     values = data("i4", np.take(x, indices, axis).shape, seed=5)
     expected, front = x.copy(), axis % x.ndim
     for place in np.ndindex(indices.shape):
         there, given = (*along(front), indices[place]), values[(*along(front), *place)]
-        expected[there] = {"set": given, "add": expected[there] + given, "max": np.maximum(expected[there], given)}[
+        old = expected[there]
+        expected[there] = {"set": given, "add": old + given, "prod": old * given, "max": np.maximum(old, given)}[
             operation
         ]
     same(va.scatter(x, indices, values, operation, axis=axis, backend=backend), expected)

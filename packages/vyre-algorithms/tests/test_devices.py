@@ -72,6 +72,12 @@ CASES = {
     "top_k of long rows": (lambda x: va.top_k(x, 5), [words.reshape(2, 4500)]),
     "bincount": (lambda x: va.bincount(x), [words]),
     "histogram": (lambda x: va.histogram(x, 30, (-1.0, 1.0))[0], [floats]),
+    "histogram of weights": (
+        lambda x, w: va.histogram(x, 30, (-1.0, 1.0), weights=w, density=True)[0],
+        [floats, words],
+    ),
+    "sum of some": (lambda x, m: va.sum(x, 0, where=m, initial=2), [signed, mask.reshape(90, 100)]),
+    "scatter that multiplies": (lambda x, i, v: va.scatter(x, i, v, "prod"), [words, places // 9, words[::-1]]),
     "gather": (lambda x, i: va.gather(x, i), [floats, places]),
     "repeat": (lambda x: va.repeat(x, 3), [floats]),
     "repeat often": (lambda x: va.repeat(x, 17, axis=1), [signed]),

@@ -155,6 +155,23 @@ def test_bins(backend, bins):
     same(va.histogram(np.arange(10), backend=backend)[0], np.ones(10, "i8"))
 
 
+@pytest.mark.parametrize("bins", [1, 10, 257, 5000, np.array([-1.0, 0.0, 0.1, 3.0])])
+@pytest.mark.parametrize("dtype", ["u1", "f4"])
+def test_weights_and_densities_of_bins(backend, bins, dtype):
+    x, weights = data("f8", (50, 60)), data(dtype, (50, 60), seed=3)
+    x[0, :3] = np.nan, np.inf, -np.inf
+    wanted, edges = np.histogram(x, bins, (-2, 2), weights=weights.astype("f8"))
+    found, _ = va.histogram(x, bins, (-2, 2), weights=weights, backend=backend)
+    assert found.dtype == (np.uint64 if dtype == "u1" else np.float32)
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
+    places = np.searchsorted(edges, x.reshape(-1), "right")
+    counted = va.bincount(places, weights.reshape(-1), minlength=edges.size + 1)[1:-1]
+    same(found, counted)
+    counts = np.histogram(x, bins, (-2, 2))[0].astype("f8")
+    same(va.histogram(x, bins, (-2, 2), density=True, backend=backend)[0], counts / np.diff(edges) / counts.sum())
+    assert np.isnan(va.histogram(x[:0], 3, (0, 1), density=True, backend=backend)[0]).all()
+
+
 RANGES = [(256, (0, 1)), (10, (-3, 3)), (77, (1e7, 1e7 + 3)), (256, (-2e9, 2e9)), (30, (1e-45, 1e-43)), (9, (0, 1e300))]
 
 
@@ -347,7 +364,7 @@ def test_scatter_of_special_floats(backend, dtype):
         (lambda x: va.gather(x, np.array([-4])), "got -4, expected indices"),
         (lambda x: va.gather(x[0], np.array([0])), "expected an array with an axis"),
         (lambda x: va.scatter(x, np.array([1]), x), r"got one of f32 \(3,\), expected an array of f32 \(1,\)"),
-        (lambda x: va.scatter(x, np.array([1]), x[:1], "mul"), "expected one of set, add"),
+        (lambda x: va.scatter(x, np.array([1]), x[:1], "mul"), "expected one of set, add.* Fix: pass 'prod'"),
         (lambda x: va.scatter(x, np.array([1]), x[:1], "sum"), "expected one of set, add.* Fix: pass 'add'"),
         (lambda x: va.segmented_reduce(x, np.array([0, 3]), "add"), "expected one of sum, prod.* Fix: pass 'sum'"),
         (lambda x: va.scatter(x > 0, np.array([1]), x[:1] > 0, "add"), "got one of bool, expected an array of numbers"),

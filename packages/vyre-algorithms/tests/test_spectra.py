@@ -389,6 +389,23 @@ def test_subclasses_of_arrays_are_transformed(tmp_path, function, dtype):
         function(np.ma.array(x))
 
 
+@pytest.mark.parametrize("n", [1, 3, 6, 8, 16])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_numbers_of_elements(backend, n, axis):
+    x = data("f8", (6, 8))
+    padded = np.zeros([max(n, size) if place == axis % 2 else size for place, size in enumerate(x.shape)])
+    padded[:6, :8] = x
+    padded = np.take(padded, range(n), axis)
+    for function in (va.fft, va.ifft, va.rfft):
+        same(function(x, axis, n=n, backend=backend), function(padded, axis, backend=backend))
+    held = array_on(backend_for(backend), x)
+    assert (
+        va.rfft(held, axis, n=n).numpy().tobytes()
+        == va.rfft(array_on(backend_for(backend), padded), axis).numpy().tobytes()
+    )
+    np.testing.assert_allclose(va.fft(x, axis, n=n, backend=backend), np.fft.fft(x, n, axis), atol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -400,9 +417,11 @@ def test_subclasses_of_arrays_are_transformed(tmp_path, function, dtype):
         (lambda x: va.rfft(array_on(backend_for("reference"), x.astype("i4"))), "got one of i32"),
         (lambda x: va.irfft(x[:, :1]), "'n': got 0, for 1 element, expected 1 or more"),
         (lambda x: va.irfft(x, 0), "'n': got 0, expected 1 or more"),
+        (lambda x: va.fft(x, n=0), "'n': got 0, expected 1 or more"),
+        (lambda x: va.rfft(x, n=1.0), "'n': got float, expected an integer"),
         (lambda x: va.irfft(x, 2.0), "'n': got float, expected an integer"),
         (lambda x: va.irfft(x, 2**30), "'n': got 1073741824 in each of 3 rows"),
-        (lambda x: va.rfft(x, 16), "'axis': got 16, .* to transform another number of elements, cut or pad it"),
+        (lambda x: va.rfft(x, 16), "'axis': got 16, .* to transform another number of elements, pass n="),
     ],
 )
 def test_refusals(call, message):

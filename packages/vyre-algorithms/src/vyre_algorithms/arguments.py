@@ -21,6 +21,7 @@ from vyre_driver.graph.recorded import RecordedRange
 from vyre_foundation import BuildError, DType, Value, constant
 from vyre_foundation.build.arguments import NUMBERS_OF_TEXTS, dtype_of, fix_of_elements, number, shown
 from vyre_foundation.dtype import DTYPES, bf16, bool_, f64, i64
+from vyre_foundation.errors import VyreError
 
 HostArray: TypeAlias = npt.NDArray[Any]
 Array: TypeAlias = Any
@@ -232,6 +233,18 @@ def real(given: object, name: str) -> float:
     if found is None or found != found:
         raise InvalidInput(name, needed="a number", got=shown(given), fix="pass a number that is not NaN")
     return float(found)
+
+
+def element_of(given: object, dtype: DType, name: str) -> HostArray:
+    """An array of one element with a number that a type has; floats are rounded."""
+    found = number(given)
+    if found is None:
+        raise InvalidInput(name, needed="a number", got=shown(given), fix=f"pass a number of {dtype}")
+    try:
+        constant(dtype, found)
+    except VyreError as error:
+        raise InvalidInput(name, needed=f"a number of {dtype}", got=shown(given), fix=error.fix) from None
+    return np.full(1, found, dtype.numpy)
 
 
 def function(given: object, name: str, example: str) -> TracedFunction:

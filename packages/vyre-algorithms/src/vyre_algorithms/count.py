@@ -16,6 +16,7 @@ from vyre_algorithms.arguments import (
     HostArray,
     array_of,
     contiguous,
+    converted,
     count,
     greatest_natural,
     known,
@@ -24,10 +25,11 @@ from vyre_algorithms.arguments import (
     vector,
 )
 from vyre_algorithms.buckets import bounds_of_buckets, move_to_buckets
-from vyre_algorithms.launches import has_lanes, launch, runs_loops, words, zeros_beside
+from vyre_algorithms.launches import has_lanes, launch, mapped, runs_loops, words, zeros_beside
+from vyre_algorithms.monoids import sum_type
 from vyre_algorithms.move import places_of
 from vyre_algorithms.order import KeyOrder, KeyType
-from vyre_algorithms.reductions import max as greatest, min as least_of
+from vyre_algorithms.reductions import max as greatest, min as least_of, sum as total_of
 from vyre_algorithms.weights import adds_at_once, sums_at_once, sums_in_order
 from vyre_driver.backend.typed import refuse_missing
 from vyre_driver.errors import DeviceOutOfMemory, InvalidInput
@@ -137,38 +139,81 @@ def histogram(
     bins: int | Sequence[float] | Array = 10,
     range: tuple[float, float] | None = None,
     *,
+    weights: object = None,
+    density: bool = False,
     backend: Backend = None,
 ) -> tuple[Array, Array]:
-    """Count the elements between edges.
+    """Count the elements between edges, or add the weights of those.
 
     Args:
         x: An array of integers or floats. Elements are compared as f64; those outside of the edges, and NaNs, are not
             counted.
         bins: The number of bins of equal width, or their ascending edges.
         range: The first and the last edge, if `bins` is a number; by default the least and the greatest element.
+        weights: An array in the shape of `x`, of any type, or None to count.
+        density: Whether each count, as f64, is divided by the width of its bin, and then by the `sum` of all of them,
+            with two roundings. Weights are added before.
         backend: As for `vyre.run`.
 
     Returns:
-        The counts, of int64, and the edges, of float64, which are those of `numpy.histogram_bin_edges`. An edge belongs
-        to the bin above it, the last one to the last bin.
+        The counts, of int64, or the sums of the weights as those of `bincount`, or densities of float64; and the edges,
+        of float64, which are those of `numpy.histogram_bin_edges`. An edge belongs to the bin above it, the last one to
+        the last bin.
 
     Raises:
         InvalidInput: The edges do not ascend, or an argument is invalid.
     """
-    array = array_of(x).reshape(-1)
-    of_kind(array, "iuf", "integers or floats")
+    given = array_of(x)
+    of_kind(given, "iuf", "integers or floats")
+    of_each = None if weights is None else array_of(weights, "weights")
+    if of_each is not None and of_each.shape != given.shape:
+        needed, got = f"the shape {given.shape}", f"{of_each.shape}"
+        raise InvalidInput("weights", needed=needed, got=got, fix="pass a weight for each element")
+    array = given.reshape(-1)
     edges = _edges(bins, range, array, backend)
+    if of_each is None:
+        found = _counts(array, edges, backend)
+    else:
+        found = _sums(array, contiguous(of_each).reshape(-1), edges, backend)
+    if density and found.size:
+        found = converted(found, f64)
+        total = total_of(found, keepdims=True, backend=backend)
+        found = mapped(_density, f64, [found, np.diff(edges), total], backend)
+    return found, edges
+
+
+def _density(number: Value, width: Value, total: Value) -> Value:
+    return number / width / total
+
+
+def _sums(array: Array, weights: Array, edges: HostArray, backend: Backend) -> Array:
+    """The sums of the weights of the elements between edges."""
+    bins, result = edges.size - 1, sum_type(weights, None)
+    if not bins or not array.size:
+        return zeros_beside(array, (bins,), result)
+    is_near, table = _known_table(edges.tobytes(), type_of(array))
+    places = _searched(contiguous(array), table[3 : 3 + edges.size] if is_near else table, u32, backend)
+    places = mapped(least, u32, [places, words(bins)], backend)  # those outside are in a bin of their own
+    return bincount(places, weights, minlength=bins + 1, backend=backend)[:bins]
+
+
+def _counts(array: Array, edges: HostArray, backend: Backend) -> Array:
+    """The counts of the elements between edges."""
     bins = edges.size - 1
     if not bins or not array.size:
-        return zeros_beside(array, (bins,), i64), edges
+        return zeros_beside(array, (bins,), i64)
     dtype, array = type_of(array), contiguous(array)
     is_near, table = _known_table(edges.tobytes(), dtype) if bins <= PRIVATE[-1] else _table(edges, dtype)
     if is_near:
-        return count_bins(_near_guess, array, table, bins, backend).astype(np.int64), edges
+        return count_bins(_near_guess, array, table, bins, backend).astype(np.int64)
     number = next(number for number in (u8, u16, u32) if bins <= number.highest)
-    searching = _between_edges(dtype, type_of(table), number)
-    searched = launch(searching, {"x": array, "edges": table}, -(-array.size // GROUP), backend)
-    return _numbers(searched["bins"], bins, backend), edges
+    return _numbers(_searched(array, table, number, backend), bins, backend)
+
+
+def _searched(array: Array, table: HostArray, number: DType, backend: Backend) -> Array:
+    """The bins of the elements, of the type `number`, by a search in the edges of `_table`."""
+    searching = _between_edges(type_of(array), type_of(table), number)
+    return launch(searching, {"x": array, "edges": table}, -(-array.size // GROUP), backend)["bins"]
 
 
 def _edges(

@@ -124,9 +124,14 @@ def run_loop(
     return _run_compiled(make, parameters, _where(arrays.values(), backend), given)
 
 
+_ON_HOST = {np.ndarray}
+
+
 def profile_of(arrays: Sequence[object], backend: Backend) -> DeviceProfile | None:
     """What is known of the device where programs over arrays run; None for ranges of a graph, which run anywhere."""
-    kinds = {*map(type, arrays)}
+    kinds = set(map(type, arrays))
+    if kinds == _ON_HOST:
+        return _profile(backend_for(backend))
     if RecordedRange in kinds:
         return None
     return _profile(_where(arrays, backend) if DeviceArray in kinds else backend_for(backend))

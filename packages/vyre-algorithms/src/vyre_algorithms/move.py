@@ -63,6 +63,7 @@ PART, ROWS = 16384, 1024
 SCATTERED: dict[str, Callable[[Value, Value], Value]] = {
     "set": lambda old, new: new,
     "add": operator.add,
+    "prod": operator.mul,
     "min": least,
     "max": greatest,
     "and": operator.and_,
@@ -123,9 +124,9 @@ def scatter(
         indices: An array of integers; negative ones count from the end.
         values: An array of the type of `x` in the shape that `gather` gives for these indices.
         operation: "set" puts the value there, of several for one index the last. The others combine all of them with
-            what is there: "add", which wraps and takes numbers; "min" and "max", where a NaN wins and −0 is less than
-            +0; "and", "or" and "xor", which take bools and integers. Floats are added one after the other in the order
-            of the indices, and each sum is rounded.
+            what is there: "add" and "prod", which wrap and take numbers; "min" and "max", where a NaN wins and −0 is
+            less than +0; "and", "or" and "xor", which take bools and integers. Floats are added and multiplied one
+            after the other in the order of the indices, and each sum and each product is rounded.
         axis: The axis that the indices refer to.
         backend: As for `vyre.run`.
 
@@ -144,10 +145,11 @@ def scatter(
         raise InvalidInput("values", needed=needed, got=got, fix="pass a value for each index")
     if operation not in SCATTERED:
         needed = f"one of {', '.join(SCATTERED)}"
-        fix = "pass 'add'" if operation == "sum" else "pass the name of an operation"
+        meant = {"sum": "add", "mul": "prod", "multiply": "prod"}.get(operation)
+        fix = f"pass {meant!r}" if meant else "pass the name of an operation"
         raise InvalidInput("operation", needed=needed, got=repr(operation), fix=fix)
-    in_order = operation == "add" and dtype.is_float
-    if operation == "add":
+    in_order = _is_in_order(operation, dtype)
+    if operation in ("add", "prod"):
         of_kind(array, "iuf", "numbers")
     elif operation in ("and", "or", "xor"):
         of_kind(array, "biu", "bools or integers")
@@ -164,7 +166,7 @@ def scatter(
 def _scattered(array: Array, places: Array, given: Array, operation: str, which: int, backend: Backend) -> Array:
     """As `scatter`, of at least one value at places that are u32 in bounds, of a type that has the operation."""
     dtype = type_of(array)
-    in_order = operation == "add" and dtype.is_float
+    in_order = _is_in_order(operation, dtype)
     outer, inner = math.prod(array.shape[:which]), math.prod(array.shape[which + 1 :])
     flat, given, stored = flattened(array), flattened(given), dtype
     if operation == "set":
@@ -186,6 +188,11 @@ def _scattered(array: Array, places: Array, given: Array, operation: str, which:
             grid, made = _parts(array.size, inner), _put_rows(stored, outer > 1, _narrow(inner))
         found = launch(made, arrays, grid, backend)["out"]
     return of_bits(found, dtype).reshape(array.shape)
+
+
+def _is_in_order(operation: str, dtype: DType) -> bool:
+    """Whether the order of the values shows, or no device has the operation as an atomic."""
+    return operation == "prod" or (operation == "add" and dtype.is_float)
 
 
 class _Words(NamedTuple):

@@ -27,6 +27,7 @@ from vyre_algorithms.arguments import (
     converted,
     count,
     delivered,
+    element_of,
     flattened,
     is_contiguous,
     memory_order,
@@ -36,7 +37,7 @@ from vyre_algorithms.arguments import (
     type_of,
     vector,
 )
-from vyre_algorithms.launches import GROUP, beside, launch, mapped, runs_loops, zeros_beside
+from vyre_algorithms.launches import GROUP, Elementwise, beside, launch, mapped, runs_loops, zeros_beside
 from vyre_algorithms.monoids import REDUCED, all_ones, reduction_of, result_type, squares_of, sum_type
 from vyre_algorithms.move import offsets_in_rows, offsets_of
 from vyre_algorithms.segments import reduce_segments
@@ -88,6 +89,8 @@ def sum(
     *,
     dtype: object = None,
     keepdims: bool = False,
+    initial: object = None,
+    where: object = None,
     out: Array | None = None,
     backend: Backend = None,
 ) -> Array:
@@ -99,6 +102,8 @@ def sum(
         dtype: The type of the result, in which elements are added. By default i64 for bools and signed integers, u64
             for unsigned ones, and the array's own for floats; f16 and bf16 are added in f32 and rounded once.
         keepdims: Whether the reduced axes stay, with length 1.
+        initial: A number of the type of the result, which is added to each sum at the end; it is rounded.
+        where: An array of bool in the shape of `x`, or None. Elements where it is False count as 0.
         out: The array that receives the result.
         backend: As for `vyre.run`.
 
@@ -109,7 +114,10 @@ def sum(
         InvalidInput: An argument is invalid.
     """
     array = array_of(x)
-    return _reduced("sum", array, axis, sum_type(array, dtype), keepdims, out, backend)
+    result = sum_type(array, dtype)
+    if initial is None and where is None:
+        return _reduced("sum", array, axis, result, keepdims, out, backend)
+    return _reduced_of_some("sum", array, axis, result, keepdims, initial, where, out, backend)
 
 
 def mean(
@@ -210,6 +218,8 @@ def prod(
     *,
     dtype: object = None,
     keepdims: bool = False,
+    initial: object = None,
+    where: object = None,
     out: Array | None = None,
     backend: Backend = None,
 ) -> Array:
@@ -220,6 +230,8 @@ def prod(
         axis: As for `sum`.
         dtype: As for `sum`.
         keepdims: Whether the reduced axes stay, with length 1.
+        initial: A number of the type of the result, by which each product is multiplied at the end; it is rounded.
+        where: As for `sum`: elements where it is False count as 1.
         out: The array that receives the result.
         backend: As for `vyre.run`.
 
@@ -230,11 +242,22 @@ def prod(
         InvalidInput: An argument is invalid.
     """
     array = array_of(x)
-    return _reduced("prod", array, axis, sum_type(array, dtype), keepdims, out, backend)
+    result = sum_type(array, dtype)
+    if initial is None and where is None:
+        return _reduced("prod", array, axis, result, keepdims, out, backend)
+    return _reduced_of_some("prod", array, axis, result, keepdims, initial, where, out, backend)
 
 
 def min(
-    x: object, /, axis: Axes = None, *, keepdims: bool = False, out: Array | None = None, backend: Backend = None
+    x: object,
+    /,
+    axis: Axes = None,
+    *,
+    keepdims: bool = False,
+    initial: object = None,
+    where: object = None,
+    out: Array | None = None,
+    backend: Backend = None,
 ) -> Array:
     """Find the least element.
 
@@ -242,6 +265,8 @@ def min(
         x: An array of any type. A NaN is less than all, and −0 is less than +0.
         axis: As for `sum`.
         keepdims: Whether the reduced axes stay, with length 1.
+        initial: A number of the type of `x`, with which each result is compared, or None.
+        where: As for `sum`, with `initial`: elements where it is False count as that.
         out: The array that receives the result.
         backend: As for `vyre.run`.
 
@@ -249,14 +274,24 @@ def min(
         An array of the type of `x`, or a NumPy scalar if no axis is left.
 
     Raises:
-        InvalidInput: There are no elements, or an argument is invalid.
+        InvalidInput: There are no elements and no `initial`, or an argument is invalid.
     """
     array = array_of(x)
-    return _reduced("min", array, axis, type_of(array), keepdims, out, backend)
+    if initial is None and where is None:
+        return _reduced("min", array, axis, type_of(array), keepdims, out, backend)
+    return _reduced_of_some("min", array, axis, type_of(array), keepdims, initial, where, out, backend)
 
 
 def max(
-    x: object, /, axis: Axes = None, *, keepdims: bool = False, out: Array | None = None, backend: Backend = None
+    x: object,
+    /,
+    axis: Axes = None,
+    *,
+    keepdims: bool = False,
+    initial: object = None,
+    where: object = None,
+    out: Array | None = None,
+    backend: Backend = None,
 ) -> Array:
     """Find the greatest element.
 
@@ -264,6 +299,8 @@ def max(
         x: An array of any type. A NaN is greater than all, and +0 is greater than −0.
         axis: As for `sum`.
         keepdims: Whether the reduced axes stay, with length 1.
+        initial: As for `min`.
+        where: As for `min`.
         out: The array that receives the result.
         backend: As for `vyre.run`.
 
@@ -271,14 +308,23 @@ def max(
         An array of the type of `x`, or a NumPy scalar if no axis is left.
 
     Raises:
-        InvalidInput: There are no elements, or an argument is invalid.
+        InvalidInput: There are no elements and no `initial`, or an argument is invalid.
     """
     array = array_of(x)
-    return _reduced("max", array, axis, type_of(array), keepdims, out, backend)
+    if initial is None and where is None:
+        return _reduced("max", array, axis, type_of(array), keepdims, out, backend)
+    return _reduced_of_some("max", array, axis, type_of(array), keepdims, initial, where, out, backend)
 
 
 def any(
-    x: object, /, axis: Axes = None, *, keepdims: bool = False, out: Array | None = None, backend: Backend = None
+    x: object,
+    /,
+    axis: Axes = None,
+    *,
+    keepdims: bool = False,
+    where: object = None,
+    out: Array | None = None,
+    backend: Backend = None,
 ) -> Array:
     """Test whether an element is not 0.
 
@@ -286,6 +332,7 @@ def any(
         x: An array of any type. A NaN is not 0.
         axis: As for `sum`.
         keepdims: Whether the reduced axes stay, with length 1.
+        where: As for `sum`: elements where it is False count as 0.
         out: The array that receives the result.
         backend: As for `vyre.run`.
 
@@ -295,11 +342,20 @@ def any(
     Raises:
         InvalidInput: An argument is invalid.
     """
-    return _reduced("any", array_of(x), axis, bool_, keepdims, out, backend)
+    if where is None:
+        return _reduced("any", array_of(x), axis, bool_, keepdims, out, backend)
+    return _reduced_of_some("any", array_of(x), axis, bool_, keepdims, None, where, out, backend)
 
 
 def all(
-    x: object, /, axis: Axes = None, *, keepdims: bool = False, out: Array | None = None, backend: Backend = None
+    x: object,
+    /,
+    axis: Axes = None,
+    *,
+    keepdims: bool = False,
+    where: object = None,
+    out: Array | None = None,
+    backend: Backend = None,
 ) -> Array:
     """Test whether no element is 0.
 
@@ -307,6 +363,7 @@ def all(
         x: An array of any type. A NaN is not 0.
         axis: As for `sum`.
         keepdims: Whether the reduced axes stay, with length 1.
+        where: As for `sum`: elements where it is False count as 1.
         out: The array that receives the result.
         backend: As for `vyre.run`.
 
@@ -316,7 +373,9 @@ def all(
     Raises:
         InvalidInput: An argument is invalid.
     """
-    return _reduced("all", array_of(x), axis, bool_, keepdims, out, backend)
+    if where is None:
+        return _reduced("all", array_of(x), axis, bool_, keepdims, out, backend)
+    return _reduced_of_some("all", array_of(x), axis, bool_, keepdims, None, where, out, backend)
 
 
 def argmin(
@@ -460,16 +519,61 @@ def _reduced(
     return delivered(found.reshape(shape), out)
 
 
+def _reduced_of_some(
+    operation: str,
+    array: Array,
+    axis: Axes,
+    result: DType,
+    keepdims: bool,
+    initial: object,
+    where: object,
+    out: Array | None,
+    backend: Backend,
+) -> Array:
+    """The same with `initial`, of the elements of a mask: those outside of it are replaced before."""
+    first = None if initial is None else element_of(initial, result, "initial")
+    if where is not None:
+        mask, dtype = array_of(where, "where"), type_of(array)
+        of_kind(mask, "b", "bools", "where")
+        if mask.shape != array.shape:
+            fix = "pass a bool for each element: numpy.broadcast_to(where, x.shape)"
+            raise InvalidInput("where", needed=f"the shape {array.shape}", got=f"{mask.shape}", fix=fix)
+        if operation in _EXTREMES and first is None:
+            needed, fix = f"`initial` for {operation}", "pass what the result is if the mask selects no element"
+            raise InvalidInput("where", needed=needed, got="none", fix=fix)
+        neutral = np.full(1, operation in ("prod", "all"), dtype.numpy)
+        other = first if operation in _EXTREMES else neutral
+        array = mapped(_selected, dtype, [contiguous(array), contiguous(mask), other], backend)
+    if first is None:
+        return _reduced(operation, array, axis, result, keepdims, out, backend)
+    axes = axes_of(axis, array.ndim)
+    shape = tuple([1 if n in axes else size for n, size in enumerate(array.shape) if keepdims or n not in axes])
+    if out is not None:
+        target(out, [array], result, shape)
+    if not array.size and operation in _EXTREMES:
+        return delivered(beside(array, np.full(shape, first[0], result.numpy)), out)
+    found = _reduced(operation, array, axis, result, True, None, backend)
+    return delivered(mapped(_combining(operation, result), result, [found, first], backend).reshape(shape), out)
+
+
+@lru_cache(maxsize=64)
+def _combining(operation: str, dtype: DType) -> Elementwise:
+    """What an operation combines two results with."""
+    combine = reduction_of(operation, dtype, dtype).combine
+    return lambda result, initial: combine((result,), (initial,))[0]
+
+
+def _selected(element: Value, is_selected: Value, other: Value) -> Value:
+    return select(is_selected, element, other)
+
+
 def _of_whole(operation: str, array: Array, result: DType, backend: Backend, ddof: int) -> Array:
     """The result of all elements as one sequence, an array of one element."""
     if not array.size:
         return _of_nothing(operation, array, result, 1)
     sequence = flattened(array)
-    if operation in _ORDERLESS and runs_loops([sequence], backend):
-        if operation in ("any", "all"):
-            return holds(operation, sequence, backend)
-        if sequence.size > BLOCK:
-            return place(operation, sequence, backend)
+    if sequence.size > BLOCK and operation in _ORDERLESS and runs_loops([sequence], backend):
+        return _ORDERLESS[operation](operation, sequence, backend)
     states: list[Array] = []
     for kind, mean in _passes(operation, type_of(array), result, sequence.size, ddof):
         states = reduce_sequence(kind, [sequence, *states], backend, mean)
@@ -574,8 +678,8 @@ def _or_zero(total: Value, first: Value, last: Value) -> Value:
     return select(first == last, constant(total.dtype, 0), total)
 
 
-_ORDERLESS = ("any", "all", "argmin", "argmax")
-"""Operations of which `whole` has the result of a sequence in less time."""
+_ORDERLESS = {"any": holds, "all": holds, "argmin": place, "argmax": place}
+"""Operations of which these give the result of more than a block in less time."""
 _EXTREMES = ("min", "max", "argmin", "argmax")
 _MEANS = ("mean", "var", "std")
 

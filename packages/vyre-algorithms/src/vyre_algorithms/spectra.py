@@ -84,34 +84,37 @@ _SINGLE: _Types = np.dtype(np.complex64), np.dtype(np.float32)
 _DOUBLE: _Types = np.dtype(np.complex128), np.dtype(np.float64)
 _TYPES: dict[np.dtype[Any], _Types] = {**dict.fromkeys(_SINGLE, _SINGLE), **dict.fromkeys(_DOUBLE, _DOUBLE)}
 """The types of NumPy that are transformed, with those of the numbers and of their parts."""
-FIX = "name an axis of the array; to transform another number of elements, cut or pad it"
+FIX = "name an axis of the array; to transform another number of elements, pass n="
 
 
-def fft(x: object, /, axis: int = -1, *, backend: Backend = None) -> Array:
+def fft(x: object, /, axis: int = -1, *, n: int | None = None, backend: Backend = None) -> Array:
     """Transform an array along an axis: ``y[k]`` is the sum of ``x[n] · exp(−2πj kn / N)``.
 
     Args:
         x: An array of complex64, complex128, float32 or float64. A device array has f32 or f64 and a last axis of
             length 2, the real and the imaginary part, which `axis` does not count.
         axis: The axis.
+        n: The number of elements of the axis that are transformed, or None for all. Further elements are left out,
+            missing ones are 0.
         backend: As for `vyre.run`.
 
     Returns:
-        An array of complex numbers of the same precision in the shape of `x`. The order of the operations is that of
-        the module's description (docs/algorithms.md): it depends on the length alone.
+        An array of complex numbers of the same precision in the shape of `x`, with `n` elements on the axis. The order
+        of the operations is that of the module's description (docs/algorithms.md): it depends on the length alone.
 
     Raises:
         InvalidInput: The axis has no elements, or an argument is invalid.
     """
-    return _complex(x, axis, False, backend)
+    return _complex(x, axis, n, False, backend)
 
 
-def ifft(x: object, /, axis: int = -1, *, backend: Backend = None) -> Array:
+def ifft(x: object, /, axis: int = -1, *, n: int | None = None, backend: Backend = None) -> Array:
     """Invert `fft`: conjugate roots in the same order, and a division of each part by the length at the end.
 
     Args:
         x: As for `fft`.
         axis: The axis.
+        n: As for `fft`.
         backend: As for `vyre.run`.
 
     Returns:
@@ -120,15 +123,16 @@ def ifft(x: object, /, axis: int = -1, *, backend: Backend = None) -> Array:
     Raises:
         InvalidInput: The axis has no elements, or an argument is invalid.
     """
-    return _complex(x, axis, True, backend)
+    return _complex(x, axis, n, True, backend)
 
 
-def rfft(x: object, /, axis: int = -1, *, backend: Backend = None) -> Array:
+def rfft(x: object, /, axis: int = -1, *, n: int | None = None, backend: Backend = None) -> Array:
     """Transform real numbers: the first ``N // 2 + 1`` elements of their `fft`; the others are conjugates of these.
 
     Args:
         x: An array of float32 or float64.
         axis: The axis.
+        n: As for `fft`.
         backend: As for `vyre.run`.
 
     Returns:
@@ -138,7 +142,7 @@ def rfft(x: object, /, axis: int = -1, *, backend: Backend = None) -> Array:
     Raises:
         InvalidInput: The axis has no elements, or an argument is invalid.
     """
-    rows, which = _real_rows(x, axis)
+    rows, which = _real_rows(x, axis, n)
     *others, length = rows.shape
     given = rows.reshape(-1) if length % 2 else _numbers(rows)
     found = _run(_record_real, type_of(rows), math.prod(others), (length,), given, backend)
@@ -178,8 +182,8 @@ def irfft(x: object, /, n: int | None = None, axis: int = -1, *, backend: Backen
 # ── arrays ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _complex(x: object, axis: int, is_inverse: bool, backend: Backend) -> Array:
-    parts, which = _complex_rows(x, axis)
+def _complex(x: object, axis: int, n: int | None, is_inverse: bool, backend: Backend) -> Array:
+    parts, which = _complex_rows(x, axis, n)
     length = parts.shape[-2]
     if length == 1:
         return _complex_along(parts.copy(), which)
@@ -188,7 +192,7 @@ def _complex(x: object, axis: int, is_inverse: bool, backend: Backend) -> Array:
     return _complex_along(found.reshape(parts.shape), which)
 
 
-def _complex_rows(x: object, axis: int) -> tuple[Array, int]:
+def _complex_rows(x: object, axis: int, n: int | None = None) -> tuple[Array, int]:
     """The parts of complex numbers with two axes more, the row and the part, and the number of the axis of the row.
 
     NumPy's complex numbers are no type of the language.
@@ -211,11 +215,13 @@ def _complex_rows(x: object, axis: int) -> tuple[Array, int]:
         which = axis_of(axis, array.ndim - 1, fix=FIX)
         order = [n for n in range(array.ndim - 1) if n != which]
         parts = contiguous(array if which == len(order) else array.transpose(*order, which, array.ndim - 1))
+    if n is not None:
+        parts = _resized(parts, parts.ndim - 2, n)
     _require_rows(parts.shape[-2], parts.size // 2, array)
     return parts, which
 
 
-def _real_rows(x: object, axis: int) -> tuple[Array, int]:
+def _real_rows(x: object, axis: int, n: int | None) -> tuple[Array, int]:
     """Real numbers with the rows on the last axis, and the number of the axis where they were."""
     array = array_of(x)
     if array.dtype not in ((np.float32, np.float64) if isinstance(array, np.ndarray) else (f32, f64)):
@@ -223,8 +229,29 @@ def _real_rows(x: object, axis: int) -> tuple[Array, int]:
         raise InvalidInput("x", needed="an array of float32 or float64", got=f"one of {array.dtype}", fix=fix)
     which = axis_of(axis, array.ndim, fix=FIX)
     rows = axis_last(array, which)
+    if n is not None:
+        rows = _resized(rows, rows.ndim - 1, n)
     _require_rows(rows.shape[-1], rows.size, array)
     return rows, which
+
+
+def _resized(array: Array, axis: int, n: int) -> Array:
+    """The array with `n` elements on an axis: the first of those that it has, and zeros behind them, contiguous."""
+    size, shape = array.shape[axis], list(array.shape)
+    shape[axis] = count(n, "n", MOST_NUMBERS)
+    if not shape[axis] or math.prod(shape) >= MOST:
+        needed, fix = f"1 or more, and fewer than {MOST} elements in all", "pass another number, or part of the array"
+        raise InvalidInput("n", needed=needed, got=str(n), fix=fix)
+    before = (slice(None),) * axis
+    if shape[axis] <= size:
+        return contiguous(array[(*before, slice(shape[axis]))])
+    found = zeros_beside(array, shape, type_of(array))
+    part = (*before, slice(size))
+    if isinstance(found, np.ndarray):
+        found[part] = array
+    elif array.size:
+        found[part].assign(array)
+    return found
 
 
 def _require_rows(length: int, numbers: int, array: Array) -> None:

@@ -26,7 +26,7 @@ LOOK = 1 << 8
 
 
 def holds(operation: str, array: Array, backend: Backend) -> Array:
-    """The result of "any" or "all" of a sequence, which is not empty: an array of one bool."""
+    """The result of "any" or "all" of a sequence, which has more than a block: an array of one bool."""
     dtype = type_of(array)
     given = {"x": bits_of(array, dtype), "holds": words(operation == "all")}
     found = launch(_test(operation, dtype), given, -(-array.size // CHUNK), backend)["holds"]
