@@ -114,10 +114,7 @@ def sum(
         InvalidInput: An argument is invalid.
     """
     array = array_of(x)
-    result = sum_type(array, dtype)
-    if initial is None and where is None:
-        return _reduced("sum", array, axis, result, keepdims, out, backend)
-    return _reduced_of_some("sum", array, axis, result, keepdims, initial, where, out, backend)
+    return _reduced_of_some("sum", array, axis, sum_type(array, dtype), keepdims, initial, where, out, backend)
 
 
 def mean(
@@ -242,10 +239,7 @@ def prod(
         InvalidInput: An argument is invalid.
     """
     array = array_of(x)
-    result = sum_type(array, dtype)
-    if initial is None and where is None:
-        return _reduced("prod", array, axis, result, keepdims, out, backend)
-    return _reduced_of_some("prod", array, axis, result, keepdims, initial, where, out, backend)
+    return _reduced_of_some("prod", array, axis, sum_type(array, dtype), keepdims, initial, where, out, backend)
 
 
 def min(
@@ -277,8 +271,6 @@ def min(
         InvalidInput: There are no elements and no `initial`, or an argument is invalid.
     """
     array = array_of(x)
-    if initial is None and where is None:
-        return _reduced("min", array, axis, type_of(array), keepdims, out, backend)
     return _reduced_of_some("min", array, axis, type_of(array), keepdims, initial, where, out, backend)
 
 
@@ -311,8 +303,6 @@ def max(
         InvalidInput: There are no elements and no `initial`, or an argument is invalid.
     """
     array = array_of(x)
-    if initial is None and where is None:
-        return _reduced("max", array, axis, type_of(array), keepdims, out, backend)
     return _reduced_of_some("max", array, axis, type_of(array), keepdims, initial, where, out, backend)
 
 
@@ -342,8 +332,6 @@ def any(
     Raises:
         InvalidInput: An argument is invalid.
     """
-    if where is None:
-        return _reduced("any", array_of(x), axis, bool_, keepdims, out, backend)
     return _reduced_of_some("any", array_of(x), axis, bool_, keepdims, None, where, out, backend)
 
 
@@ -373,8 +361,6 @@ def all(
     Raises:
         InvalidInput: An argument is invalid.
     """
-    if where is None:
-        return _reduced("all", array_of(x), axis, bool_, keepdims, out, backend)
     return _reduced_of_some("all", array_of(x), axis, bool_, keepdims, None, where, out, backend)
 
 
@@ -531,6 +517,8 @@ def _reduced_of_some(
     backend: Backend,
 ) -> Array:
     """The same with `initial`, of the elements of a mask: those outside of it are replaced before."""
+    if initial is None and where is None:
+        return _reduced(operation, array, axis, result, keepdims, out, backend)
     first = None if initial is None else element_of(initial, result, "initial")
     if where is not None:
         mask, dtype = array_of(where, "where"), type_of(array)
