@@ -158,7 +158,7 @@ def compared(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.u32, "n"]:
 
 @pytest.mark.parametrize(
     ("kernel", "sign", "method"),
-    [(added, "+", "__add__"), (doubled, "*", "__mul__"), (negated, "-", "__neg__"), (compared, "==", "__eq__")],
+    [(added, "+", "__add__"), (doubled, "*", "__rmul__"), (negated, "-", "__neg__"), (compared, "==", "__eq__")],
 )
 def test_an_operator_that_is_not_defined_is_refused(kernel: Any, sign: str, method: str) -> None:
     with pytest.raises(vy.KernelError, match=re.escape(f"'Plain' does not define the operator `{sign}`")) as error:

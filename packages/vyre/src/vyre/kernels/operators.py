@@ -160,12 +160,14 @@ class OperatorReader(NodeReader, ABC):
         for one, other, name in ((x, y, overload.method), (y, x, overload.reflected)):
             if isinstance(one, StructValue) and name in one.type.methods:
                 return self.inline(one.type.methods[name], [self.current(one), self.current(other)], {}, node)
-        self._refuse_operator(overload, x if isinstance(x, StructValue) else y, node)
+        if isinstance(x, StructValue):
+            self._refuse_operator(overload.sign, overload.method, x, node)
+        self._refuse_operator(overload.sign, overload.reflected, y, node)
 
-    def _refuse_operator(self, overload: Overload, x: StructValue, node: ast.AST) -> NoReturn:
-        field = next(iter(x.type.fields))
-        fix = f"define {overload.method} in the structure, or compute with its fields, as in s.{field}"
-        self.refuse(node, f"{x.type.__name__!r} does not define the operator `{overload.sign}`", fix)
+    def _refuse_operator(self, sign: str, method: str, x: StructValue, node: ast.AST) -> NoReturn:
+        """Refuse an operator that a structure does not define by a method."""
+        fix = f"define {method} in the structure, or compute with its fields, as in s.{next(iter(x.type.fields))}"
+        self.refuse(node, f"{x.type.__name__!r} does not define the operator `{sign}`", fix)
 
     def _compared_structs(self, op: ast.cmpop, x: Any, y: Any, node: ast.AST) -> Any:
         """A comparison that a structure defines; without ``__ne__``, ``!=`` is the opposite of ``==``, as in Python."""
@@ -299,7 +301,7 @@ class OperatorReader(NodeReader, ABC):
             overload = overloads.UNARY[type(node.op)]
             if overload.method in x.type.methods:
                 return self.inline(x.type.methods[overload.method], [self.current(x)], {}, node)
-            self._refuse_operator(overload, x, node)
+            self._refuse_operator(overload.sign, overload.method, x, node)
         return x.map(compute) if isinstance(x, NumberChoice) else compute(x)
 
     def _BoolOp(self, node: ast.BoolOp) -> object:
