@@ -73,6 +73,48 @@ def test_comparisons_select() -> None:
     assert order(np.array([1, 2, 3], float)).tolist() == [1, 2, 3]
 
 
+def test_a_search_compares() -> None:
+    @vy.kernel
+    def found(x: vy.Array[vy.f64, "n"]) -> vy.Array[vy.u32, "n"]:
+        at = Dual(x[vy.index()], 0.0)
+        return vy.u32(at in (Dual(2.0, 1.0), Dual(5.0, 0.0))) + 2 * vy.u32(at not in [Dual(3.0, 0.0)])
+
+    assert found(np.array([1, 2, 3, 5], float)).tolist() == [2, 3, 0, 3]
+
+
+@vy.struct
+class Metres(vy.Struct):
+    x: vy.f32
+
+    def __mul__(self, other):
+        return Metres(self.x * other) if isinstance(other, (int, float)) else NotImplemented
+
+
+@vy.struct
+class Price(vy.Struct):
+    of_one: vy.f32
+
+    def __rmul__(self, other):
+        return self.of_one * other.x
+
+    def __add__(self, other):
+        return NotImplemented
+
+
+def test_the_right_operand_is_asked_if_the_left_one_declines() -> None:
+    @vy.kernel
+    def cost(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+        return Metres(x[vy.index()]) * 3 * Price(2.0)
+
+    @vy.kernel
+    def declined(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+        return (Price(x[0]) + Price(x[0])).of_one
+
+    assert cost(np.array([1, 5], np.float32)).tolist() == [6, 30]
+    with pytest.raises(vy.KernelError, match=r"'Price' does not define the operator `\+`"):
+        _ = declined.program
+
+
 def test_sums_begin_with_a_number() -> None:
     @vy.kernel
     def total(x: vy.Array[vy.f64, "n"]) -> vy.Array[Dual, "n"]:

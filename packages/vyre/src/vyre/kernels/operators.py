@@ -159,7 +159,9 @@ class OperatorReader(NodeReader, ABC):
         """What a structure's method gives for an operator: that of the left operand, or else that of the right one."""
         for one, other, name in ((x, y, overload.method), (y, x, overload.reflected)):
             if isinstance(one, StructValue) and name in one.type.methods:
-                return self.inline(one.type.methods[name], [self.current(one), self.current(other)], {}, node)
+                found = self.inline(one.type.methods[name], [self.current(one), self.current(other)], {}, node)
+                if found is not NotImplemented:
+                    return found
         if isinstance(x, StructValue):
             self._refuse_operator(overload.sign, overload.method, x, node)
         self._refuse_operator(overload.sign, overload.reflected, y, node)
@@ -416,7 +418,7 @@ class OperatorReader(NodeReader, ABC):
         compute = _COMPARE[type(op)]
         if type(op) in overloads.COMPARISONS and (isinstance(x, StructValue) or isinstance(y, StructValue)):
             return self._compared_structs(op, x, y, node)
-        if isinstance(op, (ast.In, ast.NotIn)) and isinstance(x, (Value, NumberChoice)):
+        if isinstance(op, (ast.In, ast.NotIn)) and isinstance(x, (Value, NumberChoice, StructValue)):
             if isinstance(y, KernelArray):
                 self.refuse(node, f"`in` does not search the array {y.place!r}", "compare in a loop")
             found: Value | None = None
