@@ -26,7 +26,7 @@ class Unchanging:
     def global_name(self) -> str | None:
         """The name by which `pickle` finds it in its module; None if it does not, or if the module is the script.
 
-        Another process need not have the script: there, a cell of a notebook is not `__main__`.
+        The script is `__main__` in its own process alone, so another process does not find its names.
         """
         try:
             found: object = import_module(self.__module__)
@@ -42,7 +42,7 @@ class Routine(Unchanging):
     """What is made of a function. Tools that document a module take it for one, because it has `__get__`."""
 
     def __get__(self, instance: object, owner: type | None = None) -> Self:
-        """Give the object itself, also as an attribute of an instance: there is no parameter for that."""
+        """Give the object itself, also as an attribute of an instance, which is not passed to it."""
         return self
 
 

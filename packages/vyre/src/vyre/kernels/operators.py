@@ -66,9 +66,6 @@ MAX_POWER = 64
 """The greatest exponent of an integer power that is written as products."""
 
 
-_SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*"}
-
-
 class OperatorReader(NodeReader, ABC):
     """Reads arithmetic, comparisons, `and`, `or` and conditional expressions."""
 
@@ -241,7 +238,7 @@ class OperatorReader(NodeReader, ABC):
         truths = [written for operand, written in pairs if isinstance(operand, Value) and operand.dtype is bool_]
         if truths and not any(isinstance(operand, Value) and operand.dtype is not bool_ for operand in (x, y)):
             fix = f"convert it, as in {ast.unparse(converted(truths[0], i32 if isinstance(op, ast.Sub) else u32))}"
-            self.refuse(node, f"got a truth value as an operand of `{_SIGNS[type(op)]}`", fix)
+            self.refuse(node, f"got a truth value as an operand of `{overloads.BINARY[type(op)].sign}`", fix)
 
     def _refuse_mixed(self, left: Value, right: Value, node: ast.AST) -> NoReturn:
         """Refuse operands of two types, and name a conversion: to the float, or to the wider type."""

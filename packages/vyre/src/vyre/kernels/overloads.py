@@ -50,4 +50,4 @@ COMPARISONS: Mapping[type[ast.cmpop], Overload] = {
 METHODS = frozenset(
     name for table in (BINARY, UNARY, COMPARISONS) for overload in table.values() for name in overload[1:] if name
 )
-"""All of them."""
+"""Every method that the tables name."""
