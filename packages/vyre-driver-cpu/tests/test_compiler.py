@@ -13,7 +13,10 @@ from vyre_driver import DispatchConfig
 from vyre_driver_cpu import compiler
 from vyre_driver_cpu.ahead import assembly_ahead
 from vyre_driver_cpu.cpu import named
+from vyre_driver_cpu.printer import DEEP
 from vyre_driver_cpu.runtime import runtime_text
+from vyre_foundation.ir.program import Program
+from vyre_foundation.ir.stmt import MAX_NESTING
 from vyre_foundation.text import parse
 
 resource = pytest.importorskip("resource", reason="the system does not say how much memory a process has had")
@@ -92,6 +95,29 @@ def test_a_long_text_is_not_optimized_as_a_whole(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(compiler, "LONG_TEXT", 0)
     long = assembly_ahead("x86-64-v3", program, DispatchConfig())
     assert (b"vpmulld" in short, b"vpmulld" in long, b"imull" in long) == (True, False, True)
+
+
+def nest(depth: int) -> Program:
+    """Loops inside of each other, with a condition and a region around each."""
+    head, end = 'for k{0} in 0..x[i] {{ if x[i] != {0} + 2 {{ region "r{0}" {{', "} } }"
+    loops = "".join(head.format(n) for n in range(depth))
+    return parse(f"""program p workgroup(64, 1, 1) {{ read x: u32[] @0; write out: u32[len(x)] @1;
+        let i = global_id.x; var sum = 1:u32;
+        {loops} sum = sum * 3; {end * depth} if i < len(x) {{ out[i] = sum; }} }}""")
+
+
+@pytest.mark.parametrize(("depth", "wholly"), [(1, True), (DEEP - 1, True), (DEEP, False), (MAX_NESTING // 3, False)])
+def test_deep_loops_are_not_optimized_as_a_whole(monkeypatch: pytest.MonkeyPatch, depth: int, wholly: bool) -> None:
+    """The loop over the invocations of a workgroup is one of them."""
+    runs = []
+    monkeypatch.setattr(compiler, "_optimize", lambda *given: runs.append(given))
+    assembly_ahead("x86-64-v3", nest(depth), DispatchConfig())
+    assert bool(runs) == wholly
+
+
+@pytest.mark.parametrize("depth", [DEEP - 1, DEEP, MAX_NESTING // 3])
+def test_deep_loops_are_right(agree, depth: int) -> None:
+    agree(nest(depth), [np.array([0, 1, 3, 1, 4], np.uint32)])
 
 
 FLAGS = parse("""program p workgroup(64, 1, 1) {

@@ -21,8 +21,8 @@ HAS_JITLINK = sys.platform != "win32"
 """Whether llvmlite offers JITLink, LLVM's newer linker of code in memory, and not RuntimeDyld alone."""
 LEVEL = 3
 LOCALLY = "; optimize: locally"
-"""The first line of a long text whose vectors are made already. LLVM's whole pipeline combines its instructions again
-and again: 730 ms for SHA-256, where the passes that are of use take 30."""
+"""The first line of a long text whose vectors are made already, and of one with deep loops. LLVM's whole pipeline
+combines its instructions again and again: 730 ms for SHA-256, where the passes that are of use take 30."""
 
 LONG_TEXT = 10_000
 """Lines of a long text. The times of LLVM's pipeline and of its code generator grow faster than a text: 17 s for 1,000
