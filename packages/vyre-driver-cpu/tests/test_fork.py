@@ -33,19 +33,23 @@ pipeline = backend.compile_native(adding(5))
 resource = backend.allocate_resident(16)
 assert np.array_equal(run(1), x + 1)
 assert np.array_equal(np.frombuffer(pipeline.dispatch([x])[0], np.uint32), x + 5)
+pending = pipeline.dispatch_async([x])
 child = os.fork()
 if child == 0:
     assert np.array_equal(run(1), x + 1)  # what the parent has compiled
     assert np.array_equal(run(2), x + 2)  # and what it has not
     stale = 0
-    for use in (lambda: pipeline.dispatch([x]), lambda: backend.download_resident(resource)):
+    uses = lambda: pipeline.dispatch([x]), lambda: backend.download_resident(resource), pending.await_result
+    for use in uses:
         try:
             use()
-        except StaleHandle:
+        except StaleHandle as error:
+            assert "fork" in str(error), error
             stale += 1
-    sys.exit(0 if stale == 2 else 1)
+    sys.exit(0 if stale == 3 else 1)
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 assert np.array_equal(run(3), x + 3)
+assert np.array_equal(np.frombuffer(pending.await_result()[0], np.uint32), x + 5)
 assert backend.download_resident(resource) is not None
 """
 

@@ -79,6 +79,8 @@ class Device:
         self._backend = backend or type(port).__name__
         self.others: list[None] = [] if others is None else others
         self.generation = next_generation()
+        self.end = "its device was closed"
+        """Why a handle of this device cannot be used once another device is open."""
         self._known = known = DeviceSignatureTable(store)
         self._probe()
         self.rate = Rate.of(known, self.profile.identity, keeps=not port.is_traced)

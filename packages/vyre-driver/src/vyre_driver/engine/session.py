@@ -33,6 +33,9 @@ CLOSING = 2.0
 """Seconds that closing a device waits for another thread's call to end."""
 
 
+FORKED = "its device was opened before this process was forked"
+"""Why a handle or a backend of the parent cannot be used."""
+
 _sessions: weakref.WeakSet[Session] = weakref.WeakSet()
 _forked: set[str] = set()
 """In a forked process: the backends whose device its parent had opened, and whose runtime does not work here. Its
@@ -45,6 +48,7 @@ def _after_fork() -> None:
         if session.device is not None:
             if not session.device.port.works_after_fork:
                 _forked.add(session.backend)
+            session.device.end = FORKED
             caches = [cache.abandoned() for cache in tuple(session.caches)]
             keep((session.device, session.device.residents.abandoned(), caches))
         session.device = None
@@ -209,7 +213,7 @@ class Session:
         if device is None or self.lost is not None or self.is_shut_down:
             device = self._opened()
         if expected is not None and expected is not device:
-            raise StaleHandle(handle, "its device was closed", fix="make it again on the device that is open now")
+            raise StaleHandle(handle, expected.end, fix="make it again on the device that is open now")
         while device.dropped:
             number = device.dropped.popleft()
             self.forget_resource(device, number)
@@ -310,9 +314,8 @@ class Session:
         if self.lost is not None:
             raise DeviceLost(self.backend, str(self.lost.fields["reason"]))
         if self.backend in _forked:
-            reason = "its device was opened before this process was forked"
             fix = "start the process with multiprocessing's 'spawn' method, or open the backend in the child alone"
-            raise StaleHandle(f"backend {self.backend!r}", reason, fix=fix)
+            raise StaleHandle(f"backend {self.backend!r}", FORKED, fix=fix)
         if self.device is None:
             self.device = self._open()
         return self.device
