@@ -11,7 +11,7 @@ from vyre_conform import Cell, Query, Run, State, Suite, Task, merge, prove, rea
 from vyre_conform.address import address
 from vyre_conform.cell import Digests, OracleMismatch
 from vyre_conform.proving import Watch
-from vyre_conform.run import BadRun, RunsDiffer
+from vyre_conform.run import BadRun, Journal, RunsDiffer, header
 from vyre_conform.worker import Hello
 
 pytestmark = pytest.mark.usefixtures("forked")
@@ -99,6 +99,21 @@ def test_a_line_that_was_cut_off_does_not_count(finished: Path, tmp_path: Path) 
     assert len(read_run(path).cells) == 9 - 2
     assert prove(["reference"], SUITE, journal=path, resume=True).is_complete
     assert cells(read_run(path)) == cells(read_run(finished))
+
+
+@pytest.mark.parametrize("value", [None, True, 1, "text", [], [1, 2], {}], ids=repr)
+@pytest.mark.parametrize("kind", ["task", "backend", "cell", "mismatch", "undecided", "decided", "coverage", "paused"])
+def test_a_line_of_another_type_is_refused(kind: str, value: object, finished: Path, tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    first, journal = header(read_run(finished)), Journal(path)
+    for line in [first | {"task": value}] if kind == "task" else [first, {kind: value}]:
+        journal.write(line)
+    journal.close()
+    if (kind, value) in (("coverage", {}), ("paused", 1)) and value is not True:
+        read_run(path)
+    else:
+        with pytest.raises(BadRun, match=r"Fix: "):
+            read_run(path)
 
 
 @pytest.mark.parametrize(

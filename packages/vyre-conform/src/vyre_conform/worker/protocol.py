@@ -76,8 +76,9 @@ class Hello:
     @classmethod
     def from_json(cls, facts: Mapping[str, Any]) -> Hello:
         """Out of a file; raises `ValueError` for anything that is not one."""
-        tables = {name: texts(facts.get(name, {}), name) for name in ("facts", "sources")}
-        return checked(cls, without(facts, *tables), **tables)
+        tables = ("facts", "sources")
+        rest = without(facts, *tables)
+        return checked(cls, rest, **{name: texts(facts.get(name, {}), name) for name in tables})
 
 
 def send(stream: Sink, message: dict[str, Any], blobs: Sequence[bytes] = ()) -> None:
