@@ -163,7 +163,7 @@ def conform(folder: Path, *words: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, process_group=0)
 
 
-HANGING = ("--cases", "ops:*:dtype=u8", "--jobs", "2", "--journal", "run.jsonl")
+HANGING = ("--cases", "ops:*", "--jobs", "2", "--journal", "run.jsonl")
 STARTED = 4
 """The command, a worker, and two processes of opinions."""
 
