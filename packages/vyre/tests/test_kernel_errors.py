@@ -396,10 +396,10 @@ def degrees_of_python(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
 
 
 @case("""
-12: divmod(…) is a function of Python, which cannot compute with values of the program
+12: Python's `//` means something else than the program's division of f32
     a, b = divmod(x[0], 3.0)
            ^^^^^^^^^^^^^^^^^
-Fix: write q = vy.floor(x / y) and x - q * y, where each operation is rounded
+Fix: write vy.floor(x / y), where each operation is rounded
 """)
 def divmod_of_floats(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
     a, b = divmod(x[0], 3.0)
@@ -619,14 +619,13 @@ def type_of_numpy(x: vy.Array[vy.u32, "n"]) -> vy.Array[vy.f32, "n"]:
 
 
 @case("""
-12: divmod(…) is a function of Python, which cannot compute with values of the program
-    a, b = divmod(x[0], 3)
+12: got 3 arguments of pow, expected 2
+    return pow(x[0], 3, 7)
            ^^^^^^^^^^^^^^^
-Fix: write vy.floor_div(x, y) and vy.floor_mod(x, y)
+Fix: write pow(x, y)
 """)
-def divmod_of_python(x: vy.Array[vy.u32, "n"]) -> vy.Array[vy.u32, "n"]:
-    a, b = divmod(x[0], 3)
-    return a + b
+def pow_of_three(x: vy.Array[vy.u32, "n"]) -> vy.Array[vy.u32, "n"]:
+    return pow(x[0], 3, 7)
 
 
 @case("""

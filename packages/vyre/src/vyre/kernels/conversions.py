@@ -9,11 +9,13 @@ from vyre_foundation.dtype import DType, i32, i64, u32
 
 
 def operands_of(node: ast.AST) -> tuple[ast.expr, ast.expr]:
-    """The operands of a binary operator, a comparison, or of an assignment with an operator; of what has none, `…`."""
+    """The operands of a binary operator, or of a comparison, an assignment or a call that is one; of others, `…`."""
     if isinstance(node, ast.BinOp):
         return node.left, node.right
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
         return node.left, node.comparators[0]
+    if isinstance(node, ast.Call) and len(node.args) == 2:
+        return node.args[0], node.args[1]
     return (node.target, node.value) if isinstance(node, ast.AugAssign) else (ast.Name("…"), ast.Name("…"))
 
 
