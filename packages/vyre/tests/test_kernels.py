@@ -1200,3 +1200,47 @@ def test_what_is_open_in_a_process_is_not_pickled() -> None:
     assert vyre_driver.compile_graph(graph, backend).run(x=x)["o"][2] == 4
     for result in (twice(x, out=None), twice(x, None), twice.on("reference")(x, out=None)):
         assert result.tolist() == [0, 2, 4]
+
+
+@vy.kernel
+def quotients(x: vy.Array[vy.u32, "n"]) -> tuple[vy.Array[vy.u32, "n"], vy.Array[vy.u32, "n"], vy.Array[vy.u32, "n"]]:
+    i = vy.index()
+    y, z = divmod(x[i], 60)
+    u = divmod(vy.vec(x[i], y), vy.vec(vy.u32(7), 9))[0]
+    return y * 100 + z, u.x + u.y, pow(x[i], 3) + divmod(17, 5)[1]
+
+
+def test_functions_of_python_that_are_operators() -> None:
+    x = np.array([0, 59, 60, 3725, 2**32 - 1], np.uint32)
+    first, second, third = quotients(x)
+    assert np.array_equal(first, x // 60 * np.uint32(100) + x % 60)
+    assert np.array_equal(second, x // 7 + x // 60 // 9)
+    assert np.array_equal(third, x**3 + np.uint32(2))
+
+
+@vy.kernel
+def extremes(x: vy.Array[vy.f32, "n"]) -> tuple[vy.Array[vy.f32, "n"], vy.Array[vy.f32, "n"], vy.Array[vy.f32, "n"]]:
+    i = vy.index()
+    pairs = [vy.vec(x[i + k], -x[i + k]) for k in (0, 1, 2)]
+    both = vy.max(pairs) - vy.max(pairs[:1])
+    return vy.max(x[i + k] for k in (0, 1, 2)), vy.min(x[i], 3, x[i + 1], 7), both.x + both.y
+
+
+def test_the_extreme_of_several_values() -> None:
+    x = np.array([5, np.nan, 2, 9, -1], np.float32)
+    greatest, least, both = extremes(x)
+    padded = np.append(x, np.float32([0, 0]))
+    windows = np.stack([padded[:5], padded[1:6], padded[2:]])
+    assert np.array_equal(greatest, np.fmax.reduce(windows))
+    assert np.array_equal(least, np.fmin(np.fmin(windows[0], 3), windows[1]))
+    wanted = np.fmax.reduce(windows) - windows[0] + np.fmax.reduce(-windows) + windows[0]
+    assert np.array_equal(both, wanted, equal_nan=True)
+
+
+def test_a_program_chooses_among_several_values() -> None:
+    with vy.program("extremes", workgroup_size=64) as p:
+        x = p.read("x", vy.f32)
+        out, i = p.write("out", vy.f32, like=x), p.global_id(0)
+        out[i] = vy.max([vy.min(x[i], 4, 6, x[i]), x[0], vy.max((x[i],))])
+    given = np.array([1, 7, 3], np.float32)
+    assert vy.run(p.build(), x=given)["out"].tolist() == [1, 7, 3]

@@ -39,10 +39,7 @@ def make_function(
             try:
                 operands = signature.bind(*operands, **named).args
             except TypeError as error:
-                fix = f"pass {', '.join(parameters)}"
-                if name in ("min", "max") and len(operands) > arity:
-                    fix = f"choose among more in steps, as in {name}({name}(x, y), z)"
-                raise TypeError(f"{name}() {error}. Fix: {fix}") from None
+                raise TypeError(f"{name}() {error}. Fix: pass {', '.join(parameters)}") from None
         return compute(*operands)
 
     function.__module__, function.__name__, function.__qualname__, function.__doc__ = module, name, name, doc

@@ -256,6 +256,18 @@ def _range(reader: ExpressionReader, node: ast.Call, given: Given) -> object:
     reader.refuse(node, "only a `for` statement can count to a number that is known only when the program runs", fix)
 
 
+def _operators(name: str, *operators: ast.operator) -> Handler:
+    """A function that gives what one operator gives, or what several give as a tuple."""
+
+    def handler(reader: ExpressionReader, node: ast.Call, given: Given) -> object:
+        if len(given) != 2:
+            reader.refuse(node, f"got {len(given)} arguments of {name}, expected 2", f"write {name}(x, y)")
+        found = tuple(reader.binary(op, given[0], given[1], node) for op in operators)
+        return found if len(found) > 1 else found[0]
+
+    return handler
+
+
 def _elements(reader: ExpressionReader, node: ast.Call, given: Any) -> list[Any]:
     """The elements of an argument that a function of Python takes one by one."""
     reader.require_iterable(given, node)
@@ -277,6 +289,8 @@ BUILTINS: Mapping[object, Handler] = {
     builtins.all: _truths(True),
     builtins.len: _len,
     builtins.abs: _abs,
+    builtins.pow: _operators("pow", ast.Pow()),
+    builtins.divmod: _operators("divmod", ast.FloorDiv(), ast.Mod()),
     builtins.bool: _bool,
     builtins.int: _conversion("int", "vy.i32(x) or another type"),
     builtins.float: _conversion("float", "vy.f32(x) or another type"),
@@ -361,12 +375,6 @@ def call(reader: ExpressionReader, callee: Any, node: ast.Call) -> object:
         fix = "write vy.vec(…)"
     elif not same and name in ELEMENTS:
         fix = f"write {ELEMENTS[name]}".replace("vyre.", "vy.").replace("[i]", "")
-    elif callee is pow:
-        fix = "write x ** y"
-    elif callee is divmod:
-        fix = "write vy.floor_div(x, y) and vy.floor_mod(x, y)"
-        if any(isinstance(x, Value) and x.dtype.is_float for x in positional):
-            fix = "write q = vy.floor(x / y) and x - q * y, where each operation is rounded"
     elif isinstance(callee, type) and issubclass(callee, np.generic):
         dtype = dtype_of(callee)
         fix = f"write vy.{'bool_' if dtype is bool_ else dtype}(…)"
@@ -457,6 +465,13 @@ def _takes_values(callee: Any) -> bool:
 def _vyre_function(
     reader: ExpressionReader, callee: Any, node: ast.Call, positional: list[Any], named: dict[str, Any]
 ) -> object:
+    is_extreme = callee in (overloads.min, overloads.max)
+    if is_extreme and len(positional) == 1 and isinstance(positional[0], (list, tuple)):
+        if isinstance(positional[0], Vector):
+            reader.refuse(node, f"got one operand of {callee.__name__}, expected two", "pass v.x and v.y")
+        positional = [*positional[0]]
+        if len(positional) == 1:
+            return positional[0]
     vectors = [x for x in (*positional, *named.values()) if isinstance(x, Vector)]
     if vectors:
         size = len(vectors[0])
@@ -474,7 +489,7 @@ def _vyre_function(
             for n in range(size)
         )
     if callee in _OF_NEGATIVE:
-        reader.require_sign(positional[:2], node, callee.__name__)
+        reader.require_sign(positional if is_extreme else positional[:2], node, callee.__name__)
     dtypes = [x.dtype for x in (*positional, *named.values()) if isinstance(x, Value) and x.dtype is not bool_]
     dtype = dtypes[0] if dtypes else bool_
 
