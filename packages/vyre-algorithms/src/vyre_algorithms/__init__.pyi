@@ -52,7 +52,7 @@ from .reductions import (
 )
 from .repeats import repeat as repeat
 from .scans import cumprod as cumprod, cumsum as cumsum, scan as scan, segmented_scan as segmented_scan
-from .search import searchsorted as searchsorted, top_k as top_k
+from .search import TopK as TopK, searchsorted as searchsorted, top_k as top_k
 from .sorts import argsort as argsort, sort as sort, sort_pairs as sort_pairs
 from .spectra import fft as fft, ifft as ifft, irfft as irfft, rfft as rfft
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -83,9 +84,14 @@ def places_in(array: Array, values: Array, is_right: bool, backend: Backend) -> 
     return launch(search, given, -(-values.size // GROUP), backend)["places"]
 
 
-def top_k(
-    x: object, /, k: int, axis: int = -1, *, largest: bool = True, backend: Backend = None
-) -> tuple[Array, Array]:
+class TopK(NamedTuple):
+    """The greatest elements, or the least, and their indices."""
+
+    values: Array
+    indices: Array
+
+
+def top_k(x: object, /, k: int, axis: int = -1, *, largest: bool = True, backend: Backend = None) -> TopK:
     """Find the greatest elements along an axis, the greatest first.
 
     Args:
@@ -106,8 +112,8 @@ def top_k(
     which = axis_of(axis, array.ndim)
     number = count(k, "k", array.shape[which])
     if array.ndim > 1:
-        return _top_of_rows(array, which, number, largest, backend)
-    return _top_of(contiguous(array), number, largest, backend)
+        return TopK(*_top_of_rows(array, which, number, largest, backend))
+    return TopK(*_top_of(contiguous(array), number, largest, backend))
 
 
 def _top_of(array: Array, number: int, largest: bool, backend: Backend) -> tuple[Array, Array]:

@@ -78,6 +78,7 @@ _modules = ["algorithms"]
 # Those of `vyre_algorithms` that the language has no other meaning for.
 _algorithms = [
     "Runs",
+    "TopK",
     "Unique",
     "all",
     "any",
