@@ -127,14 +127,13 @@ def float_beside_an_integer(x: vy.Array[vy.u8, "n"]) -> vy.Array[vy.u8, "n"]:
 
 
 @case("""
-9: a number has no type here
-    v = vy.vec(0.0, 0.0)
-        ^^^^^^^^^^^^^^^^
-Fix: give it one, as in vy.f32(0.0)
+12: a number has no type here
+    return vy.normalize(vy.vec(3.0, 4.0)).x
+           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+Fix: give it one, as in vy.f32(25.0)
 """)
-def vector_of_numbers(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
-    v = vy.vec(0.0, 0.0)
-    return v.x
+def length_of_numbers(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.f32, "n"]:
+    return vy.normalize(vy.vec(3.0, 4.0)).x
 
 
 @case("""

@@ -1244,3 +1244,43 @@ def test_a_program_chooses_among_several_values() -> None:
         out[i] = vy.max([vy.min(x[i], 4, 6, x[i]), x[0], vy.max((x[i],))])
     given = np.array([1, 7, 3], np.float32)
     assert vy.run(p.build(), x=given)["out"].tolist() == [1, 7, 3]
+
+
+@vy.kernel
+def plain_vectors(x: vy.Array[vy.f32, "n"]) -> vy.Array[vy.Vec2[vy.f32], "n"]:
+    i = vy.index()
+    total = vy.vec(0.0, 1)
+    for k in range(3):
+        total.x += x[(i + k) % 3]
+    corner = vy.vec(1, 2)
+    corner.y = x[i]
+    if x[i] > 1:
+        return vy.vec(0.5, 2)
+    return total * vy.vec(2, 1) + corner[::-1] + vy.max(corner, vy.vec(0, 5)).yx.yx
+
+
+def test_vectors_of_numbers_take_the_type_of_what_is_beside_them() -> None:
+    assert plain_vectors(np.array([0, 1, 2], np.float32)).tolist() == [[7, 7], [8, 7], [0.5, 2]]
+
+
+@vy.kernel
+def swizzles(
+    x: vy.Array[vy.Vec3[vy.f32], "n"],
+) -> tuple[vy.Array[vy.Vec4[vy.f32], "n"], vy.Array[vy.Vec2[vy.f32], "n"]]:
+    i = vy.index()
+    v = vy.vec(x[i].z, 2.0, x[i].x)
+    ends = v.xz
+    for _ in range(2):
+        ends = ends.yx + v.yz * 2
+    return v.zyxx, vy.vec(*v[:2], 5)[1:] + ends + v.xyz.zy
+
+
+def test_letters_and_slices_of_vectors() -> None:
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    v = np.stack([x[:, 2], np.full(2, 2, np.float32), x[:, 0]], 1)
+    ends = v[:, [0, 2]]
+    for _ in range(2):
+        ends = ends[:, ::-1] + v[:, 1:] * 2
+    four, two = swizzles(x)
+    assert np.array_equal(four, v[:, [2, 1, 0, 0]])
+    assert np.array_equal(two, np.float32([[2, 5]]) + ends + v[:, [2, 1]])

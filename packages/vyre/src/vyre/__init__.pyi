@@ -25,6 +25,7 @@ import vyre_algorithms as algorithms
 import vyre_math
 from vyre_algorithms import (
     Runs as Runs,
+    TopK as TopK,
     Unique as Unique,
     all as all,
     any as any,
@@ -219,6 +220,7 @@ __all__ = [
     "Struct",
     "StructArray",
     "TextError",
+    "TopK",
     "Trapped",
     "TypeMismatch",
     "Unique",
@@ -452,6 +454,7 @@ class _Vector(Generic[_S]):
     x: _S
     y: _S
     def __init__(self, *components: Operand) -> None: ...
+    def __getattr__(self, components: str) -> Any: ...
     def __getitem__(self, index: Any) -> Any: ...
     def __setitem__(self, index: Any, value: Any) -> None: ...
     def __iter__(self) -> Iterator[_S]: ...

@@ -9,7 +9,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NoReturn, TypeAlias, TypeVar, Union, dataclass_transform, overload
+from typing import Any, ClassVar, NoReturn, SupportsIndex, TypeAlias, TypeVar, Union, dataclass_transform, overload
 
 import numpy as np
 
@@ -32,6 +32,11 @@ class Vector(tuple[Any, ...]):
     """A small vector in a kernel: operators work on each component."""
 
     __slots__ = ()
+
+    def __getitem__(self, at: SupportsIndex | slice[Any, Any, Any]) -> Any:
+        """A component, or a vector of several."""
+        found = super().__getitem__(at)
+        return Vector(found) if isinstance(at, slice) and len(found) in VECTOR_SIZES else found
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from vyre.kernels.expressions import ExpressionReader
 from vyre.kernels.source import path_of
 from vyre.kernels.values import KernelArray, NumberChoice, Unbound, is_runtime, typed_text
 from vyre_foundation.build import Value
+from vyre_foundation.build.arguments import number
 from vyre_foundation.dtype import DType
 from vyre_foundation.ir.expr import Id, IdKind
 
@@ -150,22 +151,27 @@ class AssignmentReader(ExpressionReader):
 
     def _with_part(self, thing: Any, names: Sequence[str], x: Any, target: ast.Attribute) -> Any:
         """A structure or a vector with another part, whose way there are the names."""
-        number_ = part_number(thing, names[0])
-        if number_ is None:
+        at = part_number(thing, names[0])
+        if at is None:
             fix = "assign to a field of a structure, or to a component of a vector"
             if isinstance(thing, StructValue):
                 fix = f"use one of {', '.join(thing.type.fields)}"
             elif isinstance(thing, Vector):
                 fix = f"use one of {', '.join(COMPONENTS[: len(thing)])}"
             self.refuse(target, f"{ast.unparse(target.value)!r} has no field {names[0]!r}", fix)
-        old = parts_of(thing)[number_]
+        old = parts_of(thing)[at]
         if len(names) > 1:
             part = self._with_part(old, names[1:], x, target)
         elif isinstance(thing, StructValue):
             part = self._field(thing.type, names[0], x, target)
-        else:
+        elif number(old) is None:
             part = self.value(x, old.dtype, target)
-        return replaced(thing, number_, part)
+        elif number(x) is not None:
+            part = x
+        else:  # the other numbers take its type
+            typed = replaced(thing, at, self.value(x, None, target))
+            return Vector(self.unify(parts_of(typed), target))
+        return replaced(thing, at, part)
 
     def _field(self, type_: StructType, name: str, x: Any, node: ast.AST) -> Any:
         """A value for a field of a structure, in the type of the field."""

@@ -105,7 +105,7 @@ def _vec(reader: ExpressionReader, node: ast.Call, given: Given) -> Vector | Vec
         return intrinsics.vec(*given)  # type: ignore[no-any-return]
     if not 2 <= len(given) <= 4:
         reader.refuse(node, f"got {len(given)} components of a vector", "pass two to four")
-    return Vector(reader.unify(given, node))
+    return Vector(reader.unify(given, node) if is_runtime(given) else given)
 
 
 def _vectors(reader: ExpressionReader, node: ast.Call, name: str, given: Given) -> Given:
@@ -340,7 +340,8 @@ def call(reader: ExpressionReader, callee: Any, node: ast.Call) -> object:
     if is_change and (is_runtime(positional) or is_runtime(named)) and reader.is_outer(changed):
         fix = "make it in the kernel, as in found = []; what a launch computes is stored in an array"
         reader.refuse(node, "a Python object from outside of the kernel would hold a value of the program", fix)
-    if is_change or (not is_runtime(positional) and not is_runtime(named)):
+    is_by_component = _takes_values(callee) and any(isinstance(x, Vector) for x in positional)
+    if is_change or not (is_runtime(positional) or is_runtime(named) or is_by_component):
         _require_constant(reader, callee, node)
         makes_arrays = getattr(callee, "__module__", "") == "vyre.arrays"
         found = None if makes_arrays else callee(*positional, **named)

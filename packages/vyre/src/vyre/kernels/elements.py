@@ -336,10 +336,7 @@ class ElementReader(NodeReader):
                 self.refuse(node, f"{x.type.__name__!r} has no field {name!r}", fix)
             return self.current(x.field(name))
         if isinstance(x, Vector):
-            if name not in COMPONENTS[: len(x)]:
-                fix = f"use {', '.join(COMPONENTS[: len(x)])}, or an index"
-                self.refuse(node, f"a vector of {len(x)} components has no {name!r}", fix)
-            return self.current(x[COMPONENTS.index(name)])
+            return self._swizzled(x, name, node)
         if isinstance(x, KernelArray):
             if name == "shape":
                 return x.axes
@@ -372,6 +369,16 @@ class ElementReader(NodeReader):
         if isinstance(x, NumberChoice):
             self.refuse(node, "a number has no type here", "give it one, as in vy.u32(1)")
         return getattr(x, name)
+
+    def _swizzled(self, x: Vector, name: str, node: ast.Attribute) -> object:
+        """A component of a vector, or a vector of two to four of them, in the order of their letters."""
+        letters = COMPONENTS[: len(x)]
+        if len(name) > len(COMPONENTS) or not {*letters}.issuperset(name):
+            several = f"{ast.unparse(node.value)}.{letters[::-1]}"
+            fix = f"use {', '.join(letters)}, several of them, as in {several}, or an index"
+            self.refuse(node, f"a vector of {len(x)} components has no {name!r}", fix)
+        components = [self.current(x[letters.index(letter)]) for letter in name]
+        return components[0] if len(components) == 1 else Vector(components)
 
     def _of_part(self, part: ElementPart, name: str, node: ast.Attribute) -> object:
         """An attribute of a part of all elements, as ``particles.mass``."""

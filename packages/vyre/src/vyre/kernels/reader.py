@@ -493,7 +493,11 @@ class NodeReader:
         (structure, before), (other, after) = disassemble(carried.before), disassemble(x)
         if structure != other:
             return
-        dtypes = tuple(dtype for pair in zip(before, after, strict=True) if (dtype := common_type(*pair)) is not None)
+        common = [common_type(*pair) for pair in zip(before, after, strict=True)]
+        if isinstance(x, Vector):  # numbers of a vector have the type of the other components
+            known = next(filter(None, common), None)
+            common = [dtype or known for dtype in common]
+        dtypes = tuple(filter(None, common))
         if len(dtypes) == len(before) > 0:
             if len(dtypes) == 1 and number(before[0]) is not None:
                 self._require_wide(carried, number(before[0]) or 0, dtypes[0])

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from vyre.kernels.aggregates import FieldType, StructType, StructValue, VectorType
+from vyre.kernels.aggregates import FieldType, StructType, StructValue, Vector, VectorType
 from vyre_foundation.build import Array, Value, constant, select
 from vyre_foundation.build.arguments import number, shown
 from vyre_foundation.build.memory import AxisLength
@@ -153,7 +153,8 @@ class LoopName:
 
     def unbound(self) -> Unbound:
         """What the name stands for where the loop has changed it."""
-        message = f"{self.name!r} is {shown(self.before)} before a loop, and line {self.line} changes it there"
+        kind = "a vector" if isinstance(self.before, Vector) else shown(self.before)
+        message = f"{self.name!r} is {kind} before a loop, and line {self.line} changes it there"
         fix = f"give it a number before the loop, with a type, as in {self.name} = vy.f32(0)"
         plain = number(self.before)
         if plain is not None:
@@ -161,6 +162,11 @@ class LoopName:
         elif isinstance(self.before, list):
             made = f"vy.private(vy.f32, {len(self.before)})"
             fix = f"make it a tuple, and give the name another one in the loop, or use an array, {made}"
+        elif isinstance(self.before, tuple) and all(number(x) is not None for x in self.before):
+            dtype = f32 if any(isinstance(x, float) for x in self.before) else None
+            typed = ", ".join(typed_text(x, dtype) for x in self.before)
+            made = f"vy.vec({typed})" if isinstance(self.before, Vector) else f"({typed},)"
+            fix = f"give its numbers types, as in {self.name} = {made}"
         return Unbound(message, fix)
 
 
