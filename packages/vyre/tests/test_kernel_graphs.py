@@ -217,3 +217,14 @@ def test_a_loop_whose_iterations_do_the_same_is_refused() -> None:
     with pytest.raises(vy.BuildError, match=r"write `with g\.repeat"):
         for _ in vy.graph("g").repeat(3):
             pass
+
+
+def test_the_axes_of_a_range_in_reverse_order() -> None:
+    with vy.graph() as g:
+        x = g.input("x", vy.f32, (3, 5))
+        g.output("turned", x.T)
+        g.output("product", vy.matmul(x, x.T))
+    given = np.arange(15, dtype=np.float32).reshape(3, 5)
+    found = g.compile().run(x=given)
+    assert np.array_equal(found["turned"], given.T)
+    assert np.array_equal(found["product"], given @ given.T)

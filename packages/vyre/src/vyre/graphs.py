@@ -117,7 +117,7 @@ def _has_effect(graph: Graph) -> bool:
     )
 
 
-def graph(name: str) -> GraphBuilder:
+def graph(name: str = "graph") -> GraphBuilder:
     """Record a graph: dispatches, copies and loops that are validated and run as one.
 
     Args:

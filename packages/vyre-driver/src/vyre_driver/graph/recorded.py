@@ -143,6 +143,11 @@ class RecordedRange(WithoutOperators):
         made = self.recorder.dispatch(convert(self.dtype, other), source=self)["target"]
         return made.reshape(self.shape)
 
+    @property
+    def T(self) -> RecordedRange:
+        """The range with the axes in reverse order, of which a copy is recorded."""
+        return self.transpose()
+
     def transpose(self, *axes: int | Sequence[int]) -> RecordedRange:
         """Record a copy with the axes in another order; in reverse order if none are named.
 
