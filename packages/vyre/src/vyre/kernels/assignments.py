@@ -62,11 +62,24 @@ class AssignmentReader(ExpressionReader):
             return
         if self.is_in_array(target):
             return  # memory of the program: what is stored there is a copy in Python, too
-        for node, thing in named_things(source, x):
+        for node, thing in self.named_things(source, x):
             paths = [path for part in (target, node) if (path := path_of(part)) is not None]
             line = min((line for path in paths if (line := self._changed_at(path))), default=0)
             if line and len(set(paths)) == len(paths):
                 self._refuse_second(target, ast.unparse(target), node, thing, line)
+
+    def named_things(self, node: ast.expr, x: Any) -> Iterator[tuple[ast.expr, StructValue | Vector]]:
+        """The structures and vectors in the value of an expression that have names of their own already."""
+        if isinstance(node, (ast.Tuple, ast.List)) and isinstance(x, (tuple, list)) and len(x) == len(node.elts):
+            for part, y in zip(node.elts, x, strict=True):
+                yield from self.named_things(part, y)
+        elif isinstance(node, ast.IfExp):
+            yield from self.named_things(node.body, x)
+            yield from self.named_things(node.orelse, x)
+        elif isinstance(x, (StructValue, Vector)) and path_of(node) is not None:
+            is_swizzle = isinstance(node, ast.Attribute) and isinstance(self.eval(node.value), Vector)
+            if not is_swizzle:  # which is a new vector
+                yield node, x
 
     def _changed_at(self, path: str) -> int:
         """The first line that assigns to a part of what is written so, or of a part of it; 0 for none."""
@@ -241,18 +254,6 @@ class AssignmentReader(ExpressionReader):
             parts[at : at + extra] = [parts[at : at + extra]]
         for part, value in zip(target.elts, parts, strict=True):
             self.assign(part.value if isinstance(part, ast.Starred) else part, value)
-
-
-def named_things(node: ast.expr, x: Any) -> Iterator[tuple[ast.expr, StructValue | Vector]]:
-    """The structures and vectors in the value of an expression that have names of their own already."""
-    if isinstance(node, (ast.Tuple, ast.List)) and isinstance(x, (tuple, list)) and len(x) == len(node.elts):
-        for part, y in zip(node.elts, x, strict=True):
-            yield from named_things(part, y)
-    elif isinstance(node, ast.IfExp):
-        yield from named_things(node.body, x)
-        yield from named_things(node.orelse, x)
-    elif isinstance(x, (StructValue, Vector)) and path_of(node) is not None:
-        yield node, x
 
 
 def _pairs(target: ast.Tuple | ast.List, source: ast.expr, x: Any) -> list[tuple[ast.expr, ast.expr, Any]]:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from vyre.kernels import calls
 from vyre.kernels.aggregates import StructType, StructValue, Vector, VectorType
 from vyre.kernels.annotations import annotations_of
-from vyre.kernels.assignments import AssignmentReader, named_things
+from vyre.kernels.assignments import AssignmentReader
 from vyre.kernels.device import DeviceFunction
 from vyre.kernels.frame import Frame, Names
 from vyre.kernels.source import path_of
@@ -48,7 +48,7 @@ class CallReader(AssignmentReader):
         nodes = dict(zip(type_.fields, node.args, strict=False))
         nodes |= {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg is not None}
         for name, source in nodes.items():
-            for part, thing in named_things(source, given.get(name)):
+            for part, thing in self.named_things(source, given.get(name)):
                 path = path_of(part)
                 lines = [line for at, line in self.frame.changed.items() if name in at.split(".")[1:]]
                 line = min([*lines, *filter(None, [self._changed_at(path) if path else 0])], default=0)
