@@ -46,6 +46,9 @@ class Vector:
     def __len__(self):
         return len(self.parts)
 
+    def cast(self, dtype):
+        return Vector(*map(dtype, self.parts))
+
 
 def _by_component(name):
     def method(x, y):
@@ -58,6 +61,11 @@ def _by_component(name):
 for _name in ("add", "sub", "mul", "and", "or", "xor"):
     for _prefix in ("__", "__r"):
         setattr(Vector, f"{_prefix}{_name}__", _by_component(f"{_prefix}{_name}__"))
+
+
+def low(x):
+    """A number as u16, which `vy.u32` makes one of 32 bits again."""
+    return int(x) % 2**16
 
 
 def extreme(of):
@@ -137,6 +145,8 @@ class Writer:
         if chosen < 0.7:
             operands = ", ".join([self.vector(size, depth - 1), self.random.choice([self.vector(size, 0), "7"])])
             return f"vy.{self.random.choice(['min', 'max'])}({self.random.choice([operands, f'[{operands}]'])})"
+        if chosen < 0.72:
+            return f"{self.vector(size, depth - 1)}.cast(vy.u16).cast(vy.u32)"
         if chosen < 0.75:
             return f"({self.vector(size, depth - 1)} if {self.condition()} else {self.vector(size, 0)})"
         other = [self.vector(size, depth - 1), self.number(depth - 1), str(self.random.randrange(99)), self.known(size)]
@@ -230,7 +240,7 @@ def test_a_random_kernel_computes_what_python_computes(seed, tmp_path):
     spec = importlib.util.spec_from_file_location(f"random_vectors_{seed}", file)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    scope = {"vy": SimpleNamespace(u32=Wrapping, vec=Vector, min=extreme(min), max=extreme(max)), "Base": Pair}
+    scope = {"vy": SimpleNamespace(u16=low, u32=Wrapping, vec=Vector, min=extreme(min), max=extreme(max)), "Base": Pair}
     exec(f"class Pair(Base):\n{METHODS}\n\ndef plain(a, b):\n{body}", scope)
     generator = np.random.default_rng(seed)
     x, y = generator.integers(0, 2**32, (2, 24), np.uint32)

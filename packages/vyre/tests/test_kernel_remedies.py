@@ -58,6 +58,8 @@ ROWS: list[tuple[str, str, str, str, list[float]]] = [
      "return vy.min(x[k] for k in (0, 1, 2))", [1, 1, 1]),
     ("f32", "return vy.max(vy.vec(x[0], x[1]))", "pass v.x and v.y", "v = vy.vec(x[0], x[1]); return vy.max(v.x, v.y)",
      [2, 2, 2]),
+    ("f32", "v = vy.vec(x[i], 2.5); return vy.f32(vy.u8(v).y)", "write v.cast(vy.u8)",
+     "v = vy.vec(x[i], 2.5); return vy.f32(v.cast(vy.u8).y)", [2, 2, 2]),
     ("f32", "return vy.sqrt(vy.vec(4.0, 9.0)).x", "give one of them a type, as in vy.f32(4.0)",
      "return vy.sqrt(vy.vec(vy.f32(4.0), 9.0)).x", [2, 2, 2]),
     ("f32", "v = vy.vec(1.0, 2)\nfor k in range(2): v = v * 2\nreturn v.y + x[i]",

@@ -1272,7 +1272,7 @@ def swizzles(
     ends = v.xz
     for _ in range(2):
         ends = ends.yx + v.yz * 2
-    return v.zyxx, vy.vec(*v[:2], 5)[1:] + ends + v.xyz.zy
+    return v.zyxx, vy.vec(*v[:2], 5)[1:] + ends + abs(-v.xyz.zy)
 
 
 def test_letters_and_slices_of_vectors() -> None:

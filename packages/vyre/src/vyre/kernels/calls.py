@@ -235,6 +235,8 @@ def _len(reader: ExpressionReader, node: ast.Call, given: Given) -> object:
 
 
 def _abs(reader: ExpressionReader, node: ast.Call, given: Given) -> object:
+    if isinstance(given[0], Vector):
+        return Vector(_abs(reader, node, [component]) for component in given[0])
     reader.require_sign(given, node, "abs")
     return abs(reader.value(given[0], None, node))
 
@@ -431,6 +433,9 @@ def _typed(reader: ExpressionReader, dtype: DType, node: ast.Call, positional: G
         return reader.literal(x, dtype, node)
     if isinstance(x, NumberChoice):
         return x.typed(lambda chosen: reader.literal(chosen, dtype, node))
+    if isinstance(x, Vector):
+        fix = f"write {ast.unparse(node.args[0])}.cast(vy.{dtype})"
+        reader.refuse(node, f"got a vector, expected one value to convert to {dtype}", fix)
     return reader.value(x, dtype, node)
 
 

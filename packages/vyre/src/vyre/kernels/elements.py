@@ -336,6 +336,9 @@ class ElementReader(NodeReader):
                 self.refuse(node, f"{x.type.__name__!r} has no field {name!r}", fix)
             return self.current(x.field(name))
         if isinstance(x, Vector):
+            if name in ("cast", "bitcast"):
+                components = [self.value(self.current(part), None, node) for part in x]
+                return lambda dtype: Vector(getattr(component, name)(dtype) for component in components)
             return self._swizzled(x, name, node)
         if isinstance(x, KernelArray):
             if name == "shape":
