@@ -107,3 +107,24 @@ def test_other_patterns_are_refused(pattern: str, tmp_path, monkeypatch) -> None
     module = importlib.import_module("patterns")
     with pytest.raises(vy.KernelError, match=r"destructures the subject\n +case .*\n +\^+\nFix: match numbers"):
         module.kernel.program
+
+
+@vy.kernel
+def left_behind_a_match(x: vy.Array[vy.u32, "n"]) -> vy.Array[vy.u32, "n"]:
+    i = vy.index()
+    total = vy.u32(0)
+    for k in (0, 1, 2):
+        match x[i] * 3 % 4:
+            case 0:
+                total += 1
+            case 1 | 2:
+                total += 10
+        if x[i] == k:
+            break
+        total += 100
+    return total
+
+
+def test_a_match_in_an_unrolled_loop_that_is_left_later() -> None:
+    found = left_behind_a_match(np.arange(8, dtype=np.uint32))
+    assert found.tolist() == [1, 100, 230, 330, 303, 300, 330, 330]

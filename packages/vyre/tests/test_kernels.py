@@ -1284,3 +1284,58 @@ def test_letters_and_slices_of_vectors() -> None:
     four, two = swizzles(x)
     assert np.array_equal(four, v[:, [2, 1, 0, 0]])
     assert np.array_equal(two, np.float32([[2, 5]]) + ends + v[:, [2, 1]])
+
+
+@vy.func
+def raised_until(t, last):
+    for k in range(4):
+        if k == last:
+            return
+        t[k] += 1
+    t[0] += 10
+
+
+@vy.func
+def raised_unless(t, bit):
+    for k in (0, 1):
+        if bit & 1 << k == 0:
+            return
+        t[k] += 100
+    match bit:
+        case 7:
+            return
+    t[3] = bit
+
+
+@vy.func
+def raised_in_rows(t, last):
+    for i in range(3):
+        for k in range(3):
+            if i * 3 + k == last:
+                return None
+            t[k] += 1
+        if i == last:
+            return
+    t[3] += 1
+
+
+@vy.kernel(shape="n")
+def procedures(x: vy.Array[vy.u32, "n"], out: vy.Out[vy.u32, "n", 4]) -> None:
+    i = vy.index()
+    t = vy.private(vy.u32, 4)
+    raised_until(t, x[i])
+    raised_unless(t, x[i])
+    raised_in_rows(t, x[i])
+    for k in range(4):
+        out[i, k] = t[k]
+
+
+def test_device_functions_that_give_nothing_end_early() -> None:
+    expected = []
+    for x in range(12):
+        t = [0] * 4
+        raised_until.__wrapped__(t, x)
+        raised_unless.__wrapped__(t, x)
+        raised_in_rows.__wrapped__(t, x)
+        expected.append(t)
+    assert procedures(np.arange(12, dtype=np.uint32)).tolist() == expected

@@ -86,7 +86,7 @@ class CallReader(AssignmentReader):
             frame.result = wanted
         frame.passed = {name: x for name, x in names.items() if isinstance(x, (StructValue, Vector))}
         self.frames.append(frame)
-        self.block(source.tree.body, is_tail=True)
+        self.block(_body_of(source.tree), is_tail=True)
         result = self.frame.names.get("return")
         if result is not None:
             result = self.read(result, source.tree)
@@ -109,3 +109,14 @@ class CallReader(AssignmentReader):
         return self.value(x, wanted, node) if isinstance(wanted, DType) else x
 
     blocks = 0
+
+
+def _body_of(tree: ast.FunctionDef) -> list[ast.stmt]:
+    """The statements of a function, with a `return` at its end if it gives None there and wherever else it returns."""
+    last = tree.body[-1]
+    given = [node.value for node in ast.walk(tree) if isinstance(node, ast.Return)]
+    if not given or isinstance(last, ast.Return):
+        return tree.body
+    if any(x is not None and not (isinstance(x, ast.Constant) and x.value is None) for x in given):
+        return tree.body
+    return [*tree.body, ast.copy_location(ast.Return(), last)]

@@ -159,7 +159,7 @@ class LoopReader(BranchReader):
             outer[name] = unbound
         result = after.get("return", NONE)
         if self.frame.flags and result is not NONE and not isinstance(outer.get("return"), (Mutable, Variables)):
-            outer["return"] = Merged(block, "return", (result,), node)
+            outer["return"] = None if result is None else Merged(block, "return", (result,), node)
 
     def _returning_loop(self, node: ast.For | ast.While, rest: Sequence[ast.stmt], *, is_tail: bool) -> bool:
         """A loop of a device function that a `return` leaves: the rest of the function runs where none did."""

@@ -307,4 +307,4 @@ def has_return(statements: Sequence[ast.AST]) -> bool:
 def stem_of(name: str) -> str:
     """A name for a local of the program; names that begin with two underscores are reserved."""
     stem = name.lstrip("_")
-    return stem if stem.isascii() and stem and not stem[0].isdigit() else "v"
+    return stem if stem.isascii() and stem.isidentifier() else "v"

@@ -162,9 +162,9 @@ class LoopName:
         elif isinstance(self.before, list):
             made = f"vy.private(vy.f32, {len(self.before)})"
             fix = f"make it a tuple, and give the name another one in the loop, or use an array, {made}"
-        elif isinstance(self.before, tuple) and all(number(x) is not None for x in self.before):
+        elif isinstance(self.before, tuple) and any(number(x) is not None for x in self.before):
             dtype = f32 if any(isinstance(x, float) for x in self.before) else None
-            typed = ", ".join(typed_text(x, dtype) for x in self.before)
+            typed = ", ".join("…" if number(x) is None else typed_text(x, dtype) for x in self.before)
             made = f"vy.vec({typed})" if isinstance(self.before, Vector) else f"({typed},)"
             fix = f"give its numbers types, as in {self.name} = {made}"
         return Unbound(message, fix)
