@@ -108,3 +108,19 @@ def test_a_path_behind_a_loop_that_returns_must_return_too() -> None:
 
     with pytest.raises(vy.KernelError, match="the function may end without returning a value"):
         kernel(np.arange(9, dtype=np.uint32))
+
+
+@vy.kernel
+def exchanged(x: vy.Array[vy.u32, "n"]) -> vy.Array[vy.u32, "n"]:
+    i = vy.index()
+    if x[i] == 5:
+        return vy.u32(7)
+    else:
+        pair = (x[i], x[i] + 1)
+        if x[i] > 2:
+            pair = (pair[1], pair[0])
+    return pair[0] * 10 + pair[1]
+
+
+def test_a_tuple_that_one_arm_alone_makes_and_changes() -> None:
+    assert exchanged(np.arange(8, dtype=np.uint32)).tolist() == [1, 12, 23, 43, 54, 7, 76, 87]

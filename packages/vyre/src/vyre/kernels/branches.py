@@ -198,5 +198,5 @@ def _always_leaves(statements: Sequence[ast.stmt]) -> bool:
 
 def _is_same_static(x: object, y: object) -> bool:
     if x is y:
-        return not is_runtime(x) and not isinstance(x, (Mutable, Merged))
+        return not is_runtime(x) and not isinstance(x, (Mutable, Variables, Merged))
     return type(x) is type(y) and isinstance(x, (bool, int, float, str)) and operator.eq(x, y)
