@@ -157,6 +157,15 @@ def test_outputs_are_bytes_whatever_the_backend_returns() -> None:
     assert (out.format, out.nbytes, first.nbytes) == ("B", 40, 8)
 
 
+def test_outputs_are_writable_whatever_the_backend_returns() -> None:
+    found = [bytes(40), memoryview(bytes(8))]
+    for out in Plain(found).dispatch(PROGRAM, [X]):
+        out[:] = bytes([7]) * out.nbytes
+    assert found == [bytes(40), bytes(8)]
+    array = Plain(found).dispatch_arrays(PROGRAM, {"a": X})["out"]
+    array += 1
+
+
 def test_other_methods_return_what_the_contract_says() -> None:
     class Loose(Plain, contract=1):
         def dispatch_async(self, program, inputs, config=CONFIG):

@@ -92,7 +92,7 @@ class DeclaredOutputs:
             raise InvalidOutput(self.backend, f"{error.got} for {name!r}, expected {error.needed}") from None
         if view.nbytes != self.sizes[name]:
             raise InvalidOutput(self.backend, f"{view.nbytes} bytes for {name!r}, {self.sizes[name]} are declared")
-        return view if view.nbytes else memoryview(bytearray())
+        return memoryview(bytearray(view)) if view.readonly or not view.nbytes else view
 
 
 class ReceivedPending(PendingDispatch):
