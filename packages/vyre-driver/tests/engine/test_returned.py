@@ -63,6 +63,14 @@ def test_a_device_is_opened_as_a_port() -> None:
         backend.device_profile()
 
 
+def test_a_device_has_the_id_of_its_backend_whatever_its_profile_says() -> None:
+    backend = EngineBackend("mine", lambda: FakePort(lambda plan, memory: None, generous_profile("copied")))
+    assert backend.device_profile().backend == "mine"
+    buffer = backend.allocate_device_buffer(16)
+    assert buffer.backend_id() == "mine"
+    backend.free_device_buffer(buffer)
+
+
 WRONG = {
     "str": [None, 1],
     "bool": [None, 1, np.True_],

@@ -76,7 +76,7 @@ class Device:
         backend: str = "",
     ) -> None:
         self.port, self.counters = port, counters
-        self._backend = backend or type(port).__name__
+        self._id, self._backend = backend, backend or type(port).__name__
         self.others: list[None] = [] if others is None else others
         self.generation = next_generation()
         self.end = "its device was closed"
@@ -102,6 +102,7 @@ class Device:
         self.target = require_kind(self._backend, self.port.target(), Target, "target")
         self.profile = replace(
             _with_spelled_features(self.stated, self.target),
+            backend=self._id or self.stated.backend,
             shares_host_memory=self.port.shares_host_memory,
             workgroups_are_loops=self.target.groups is Groups.LOOPS,
             folds_grids=True,
