@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -16,7 +17,7 @@ from click.testing import CliRunner, Result
 import vyre as vy
 from vyre.cli import main
 from vyre.cli.child import answer, ask
-from vyre_driver import Availability, BackendRegistration, EngineBackend
+from vyre_driver import Availability, BackendRegistration, EngineBackend, devices
 from vyre_driver.backend.aot import AotEmitter, AotTargetId
 from vyre_driver.backend.registration import DeviceFactory
 from vyre_driver.registry import backends
@@ -216,7 +217,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
 
     def install(code: str) -> str:
         source = f"""
-            import os
+            import atexit, os
             from vyre_driver import Availability, BackendRegistration, VyreBackend
 
             class Plain(VyreBackend, contract=1):
@@ -247,7 +248,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
     ("code", "message"),
     [
         ("raise RuntimeError('no')", "backend 'acme' of acme-backend raised RuntimeError: no"),
-        ("os._exit(3)", "its process ended with status 3: it printed nothing"),
+        ("os._exit(3)", "its process ended with exit status 3: it printed nothing"),
     ],
 )
 def test_the_distribution_is_named(installed: Callable[[str], str], code: str, message: str) -> None:
@@ -258,5 +259,14 @@ def test_the_distribution_is_named(installed: Callable[[str], str], code: str, m
 
 def test_a_crash_is_the_driver_s(installed: Callable[[str], str]) -> None:
     told = ask(installed("os.abort()"))
-    assert told["error"].startswith("its process ended with status ")
+    assert told["error"].startswith("its process ended with ")
+    if sys.platform != "win32":
+        assert told["error"].startswith("its process ended with signal SIGABRT: ")
     assert told["fix"] == "reinstall the device's driver"
+
+
+def test_what_a_runtime_prints_is_no_part_of_the_answer(installed: Callable[[str], str]) -> None:
+    id = installed("os.write(1, b'hello'), atexit.register(os.write, 1, b'bye')")
+    assert ask(id)["error"].startswith("backend 'acme' returned None")
+    (listed,) = devices(id)
+    assert listed.profile is not None

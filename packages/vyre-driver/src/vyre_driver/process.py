@@ -107,6 +107,35 @@ def run(
     return subprocess.CompletedProcess(command, child.returncode, *outputs)
 
 
+def ending(status: int) -> str:
+    """How a child with this return code has ended: `signal SIGSEGV` or `exit status 3`."""
+    if status >= 0:
+        return f"exit status {status}"
+    try:
+        return f"signal {signal.Signals(-status).name}"
+    except ValueError:
+        return f"signal {-status}"
+
+
+def failure(done: subprocess.CompletedProcess[bytes]) -> str | None:
+    """Why a child has not answered, with the last line that it printed; None if it has."""
+    if done.returncode == 0:
+        return None
+    last = (done.stderr.decode("utf-8", "replace").strip().splitlines() or ["it printed nothing"])[-1]
+    return f"its process ended with {ending(done.returncode)}: {last}"
+
+
+def answer_stream() -> IO[str]:
+    """In a child: standard output, for the answer alone.
+
+    What foreign code prints there from now on, also native code and at exit, goes to standard error.
+    """
+    sys.stdout.flush()
+    stream = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return stream
+
+
 def end_with_parent() -> None:
     """In a child: end this process when its standard input is closed, whatever it does then."""
 

@@ -123,7 +123,7 @@ def test_a_crash_in_a_guarded_process_is_an_error(
     monkeypatch.setenv("VYRE_COMPILE_GUARD", "always")
     behave("crash")
     backend = fragile.backend()
-    with pytest.raises(KernelCompileFailed, match=r"it crashed \(SIGSEGV\)\nthe last words") as raised:
+    with pytest.raises(KernelCompileFailed, match=r"it crashed \(signal SIGSEGV\)\nthe last words") as raised:
         backend.dispatch(doubling(), [A])
     assert "entry_0" in raised.value.source
     behave("right")

@@ -12,7 +12,6 @@ program is optimized, lowered or printed twice.
 from __future__ import annotations
 
 import pickle
-import signal
 import subprocess
 import tempfile
 import time
@@ -331,7 +330,7 @@ class Guard:
                 return None if given is None else bytes(given)
             printed, fatal, stack = (folder / LOG).read_text("utf-8", "replace").partition("Fatal Python error: ")
         last = printed[-TAIL:] + (fatal + stack)[:TAIL]  # the stack can be long
-        raise self._failed(unit, f"it crashed ({_ending(status)})\n{last}".rstrip())
+        raise self._failed(unit, f"it crashed ({process.ending(status)})\n{last}".rstrip())
 
     def _pickled(self, order: CompileOrder) -> bytes:
         try:
@@ -361,12 +360,3 @@ class Guard:
     def _failed(self, unit: SourceUnit, log: str) -> KernelCompileFailed:
         fix = f"report the program with the emitted `source`; {TIMEOUT} says how long a compiler may take"
         return KernelCompileFailed(self._backend, log, source=unit.text, fix=fix)
-
-
-def _ending(status: int) -> str:
-    if status >= 0:
-        return f"exit status {status}"
-    try:
-        return signal.Signals(-status).name
-    except ValueError:
-        return f"signal {-status}"

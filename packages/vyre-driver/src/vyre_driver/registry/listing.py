@@ -89,10 +89,10 @@ def _ask(id: str) -> list[DeviceListing]:
         done = process.run(process.python("-m", __name__, id), seconds=TIMEOUT_S)
     except subprocess.TimeoutExpired:
         return [_failed(id, f"no answer within {TIMEOUT_S:g} s")]
-    if done.returncode != 0:
-        last = (done.stderr.decode("utf-8", "replace").strip().splitlines() or ["it printed nothing"])[-1]
-        return [_failed(id, f"its process ended with status {done.returncode}: {last}")]
-    rows = json.loads(done.stdout.splitlines()[-1])
+    reason = process.failure(done)
+    if reason is not None:
+        return [_failed(id, reason)]
+    rows = json.loads(done.stdout)
     return [DeviceListing(**{**row, "profile": _profile_of(row["profile"])}) for row in rows]
 
 
@@ -129,4 +129,5 @@ def _row(id: str, index: int, name: str) -> dict[str, Any]:
 
 if __name__ == "__main__":
     process.end_with_parent()
-    sys.stdout.write(json.dumps(_rows(sys.argv[1])) + "\n")
+    with process.answer_stream() as stream:
+        stream.write(json.dumps(_rows(sys.argv[1])))

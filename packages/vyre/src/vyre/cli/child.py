@@ -38,14 +38,14 @@ def _ask(*arguments: str) -> dict[str, Any]:
         done = process.run(process.python("-m", "vyre.cli.child", *arguments), seconds=TIMEOUT_S)
     except subprocess.TimeoutExpired:
         return {"error": f"no answer within {TIMEOUT_S:g} s", "fix": "check the device's driver"}
-    if done.returncode != 0:
-        last = (done.stderr.decode("utf-8", "replace").strip().splitlines() or ["it printed nothing"])[-1]
+    reason = process.failure(done)
+    if reason is not None:
         crashed = not 0 < done.returncode < 256  # by a signal, or what Windows has for it
         return {
-            "error": f"its process ended with status {done.returncode}: {last}",
+            "error": reason,
             "fix": "reinstall the device's driver" if crashed else report_to_authors(split_device(arguments[0])[0]),
         }
-    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    answer: dict[str, Any] = json.loads(done.stdout)
     return answer
 
 
@@ -112,4 +112,5 @@ def _plain(profile: Any) -> dict[str, Any]:
 
 if __name__ == "__main__":
     process.end_with_parent()
-    sys.stdout.write(json.dumps(answer(sys.argv[1], measure="--measure" in sys.argv[2:])) + "\n")
+    with process.answer_stream() as stream:
+        stream.write(json.dumps(answer(sys.argv[1], measure="--measure" in sys.argv[2:])))
