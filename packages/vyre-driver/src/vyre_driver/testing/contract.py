@@ -62,7 +62,7 @@ from vyre_driver.testing.capabilities import (
     false_timing,
     mismatches,
 )
-from vyre_driver.testing.interrupts import interrupted_everywhere
+from vyre_driver.testing.interrupts import in_thread, interrupted_everywhere
 from vyre_driver.testing.witnesses import TAG, WitnessProgram, counting, doubling, in_place, permuted, trapping
 from vyre_foundation import build
 from vyre_foundation.dtype import f64, i64, u32, u64
@@ -300,12 +300,12 @@ class BackendContract(ABC):
         def waited() -> None:
             backend.dispatch_async(witness.program, witness.given).await_result(60.0)
 
-        with self.backend() as backend, ThreadPoolExecutor(1) as other:
+        with self.backend() as backend:
             dispatch = partial(backend.dispatch, witness.program, witness.given)
             for call in (dispatch, partial(dispatch, DispatchConfig(timeout=60.0)), waited):
                 for _ in interrupted_everywhere(call, most=60):
                     backend.flush()
-                    require(other.submit(dispatch).result(60.0), witness)
+                    require(in_thread(dispatch), witness)
 
     def test_geometry_is_the_callers(self) -> None:
         """The workgroup size and grid of the configuration are used, also an empty grid."""

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import suppress
+from threading import Thread
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 _FINALIZERS = {"__del__", "remove"}
 """Functions that the interpreter calls for objects that are freed, and whose errors it ignores."""
@@ -32,6 +36,31 @@ def interrupted_everywhere(call: Callable[[], object], most: int = 400) -> Itera
         with suppress(KeyboardInterrupt):
             _run(call, place)
         yield place
+
+
+def in_thread(call: Callable[[], T], seconds: float = 60.0) -> T:
+    """Return what a call returns in another thread, or raise what it raises.
+
+    A thread that does not end is left behind, and does not keep the process.
+
+    Raises:
+        TimeoutError: The call has not ended after `seconds`.
+    """
+    future: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(call())
+        except BaseException as error:
+            future.set_exception(error)
+
+    Thread(target=run, daemon=True).start()
+    try:
+        return future.result(seconds)
+    except TimeoutError:
+        if future.done():
+            raise
+        raise TimeoutError(f"a call from another thread has not ended after {seconds:g} s") from None
 
 
 def _run(call: Callable[[], object], interrupted: int | None) -> int:
