@@ -156,7 +156,7 @@ def _budgeted(backend: VyreBackend, launch: Launch, inputs: Sequence[bytearray])
     show = getattr(backend, "emitted_source", None)
     budgets = (launch.config, replace(launch.config, ulp_budget=0))
     if show is None or len({show(launch.program, config).text for config in budgets}) == 1:
-        fix = "measure the device's functions, which says what a budget takes, and run with the store: VYRE_CACHE=ro"
+        fix = "if it has any, measure them, which says what a budget takes, and run with the store: VYRE_CACHE=ro"
         raise NotExercised("within the budget no function of the device's own is taken", fix=fix)
     return backend.dispatch(launch.program, inputs, launch.config)
 
