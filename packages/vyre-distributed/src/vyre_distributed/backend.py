@@ -104,7 +104,7 @@ class DaskBackend(HostMemoryBackend, contract=1):
 
     def shutdown(self) -> None:
         with self._state:
-            self._forget_resources()
+            self.forget_resources()
             self._wires.clear()
             atexit.unregister(self._wires.clear)
             connection, self._connection = self._connection, None

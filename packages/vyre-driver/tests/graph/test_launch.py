@@ -227,7 +227,7 @@ def test_a_wait_ends_at_its_timeout(backend: ArrayBackend) -> None:
 def test_a_graph_that_was_closed_or_whose_device_was_opened_again_says_so(backend: ArrayBackend) -> None:
     run = compile_graph(affine().build(), backend)
     run.run(x=X)
-    backend._forget_resources()
+    backend.forget_resources()
     with pytest.raises(
         StaleHandle, match=r"the compiled graph 'affine' cannot be used: .* Fix: compile the graph again"
     ):

@@ -508,10 +508,10 @@ class HostMemoryBackend(ResidentBackend, contract=1, checked=False):
 
     def __init__(self) -> None:
         self._guard = ForkGuard(threading.RLock)
-        self._forget_resources()
+        self.forget_resources()
 
-    def _forget_resources(self) -> None:
-        """Make every handle stale."""
+    def forget_resources(self) -> None:
+        """Make every handle stale, as `try_recover` must. Not part of the contract."""
         self._held = Residents(self.id(), HostStore())
 
     @contextmanager

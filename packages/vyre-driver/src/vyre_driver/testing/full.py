@@ -202,7 +202,7 @@ class FullBackend(HostMemoryBackend, contract=1):
 
     def shutdown(self) -> None:
         self.calls.append("shutdown")
-        self._forget_resources()
+        self.forget_resources()
 
     def device_lost(self) -> bool:
         return self._is_lost
@@ -210,7 +210,7 @@ class FullBackend(HostMemoryBackend, contract=1):
     def try_recover(self) -> None:
         self.calls.append("try_recover")
         self._is_lost = False
-        self._forget_resources()
+        self.forget_resources()
 
     def lose_device(self) -> None:
         """From now on dispatches fail, until `try_recover`."""
