@@ -115,7 +115,7 @@ def routes(backends: list[str]) -> None:
         i = p.global_id(0)
         p.write("out", f32, like=x)[i] = x[i] * 2.5 + y[i]
     saxpy = p.build()
-    print(f"{'words':>9} {'route':14} {'route µs':>9} {'ratio':>6}")
+    print(f"{'words':>9} {'route':14} {'route µs':>9} {'ratio':>6}  {'; '.join(backends)} in µs")
     for bits in range(10, 25, 2):
         data = [np.arange(2**bits, dtype=np.float32)] * 2
         tune_program(saxpy, {"x": data[0], "y": data[1]}, backend=backends)
@@ -123,7 +123,8 @@ def routes(backends: list[str]) -> None:
         clocks = [clock_of(partial(b.dispatch, saxpy, data)) for b in [chosen, *map(backend_for, backends)]]
         turns = [[clock() for clock in clocks] for _ in range(SAMPLES)]
         route, *others = (statistics.median(times) for times in zip(*turns, strict=True))
-        print(f"{2**bits:9} {chosen.id():14} {route / 1e3:9.1f} {route / min(others):6.2f}")
+        each = "; ".join(f"{ns / 1e3:.1f}" for ns in others)
+        print(f"{2**bits:9} {chosen.id():14} {route / 1e3:9.1f} {route / min(others):6.2f}  {each}", flush=True)
 
 
 if __name__ == "__main__":

@@ -17,9 +17,14 @@ LOOPS = replace(generous_profile(), workgroups_are_loops=True, queues=(Queue(nam
 ITEMS = replace(generous_profile(), subgroup_size=32)
 
 
-def verdict(own: Extent, count: int, profile: DeviceProfile, sizes: tuple[Extent, ...] = WIDTHS) -> SizeVerdict:
+def verdict(
+    own: Extent, count: int, profile: DeviceProfile, sizes: tuple[Extent, ...] = WIDTHS, *, breaks: bool = False
+) -> SizeVerdict:
     with program("doubling", own) as p:
         a = p.read("a", u32)
+        if breaks:
+            with p.range(9) as k, p.if_(a[p.global_id(0)] < k):
+                p.break_()
         p.write("out", u32, like=a)[p.global_id(0)] = a[p.global_id(0)] * 2
     return promising_sizes(plan_launch(p.build(), [4 * count]), profile, [size for size in sizes if size != own])
 
@@ -46,6 +51,16 @@ def test_loops_are_long_enough_and_divide_evenly(own: Extent, count: int, tried:
 def test_vectors_are_made_of_invocations_on_x() -> None:
     assert verdict((2, 64, 1), 2**16, LOOPS, SQUARES).sizes == ((16, 8, 1),)
     assert verdict((16, 16, 1), 2**16, LOOPS, SQUARES).sizes == ()
+
+
+@pytest.mark.parametrize(
+    ("own", "tried"),
+    [(256, (16,)), (128, (16,)), (64, (16, 128)), (16, (128,)), (8, (128,)), (1024, (16, 128))],
+)
+def test_fewer_invocations_may_wait_for_each_other_in_a_loop_with_a_break(own: int, tried: tuple[int, ...]) -> None:
+    found = verdict((own, 1, 1), 2**16, LOOPS, breaks=True)
+    assert found.sizes == tuple((width, 1, 1) for width in tried)
+    assert ("wait for each other" in found.reason) == (16 in tried)
 
 
 def test_elsewhere_all_that_fill_a_subgroup_are_tried() -> None:

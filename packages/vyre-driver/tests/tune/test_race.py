@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 
-from vyre_driver.tune.race import MARGIN, MAX_SAMPLES, Clock, is_slower, race
+from vyre_driver.tune.race import FAIR, MARGIN, MAX_SAMPLES, Clock, is_apart, is_slower, race
 
 
 def scripted(times: Iterable[float]) -> Clock:
@@ -22,7 +22,7 @@ def noisy(ns: float, seed: int) -> Clock:
 def test_the_faster_one_wins_as_soon_as_that_is_clear() -> None:
     result = race([scripted([100.0] * 99), scripted([80.0] * 99), scripted([90.0] * 99)])
     assert (result.winner, result.is_clear) == (1, True)
-    assert [len(times) for times in result.times] == [8, 8, 8]
+    assert [len(times) for times in result.times] == [4, 4, 4]
     assert result.median_ns(1) == 80.0
 
 
@@ -63,8 +63,28 @@ def test_a_race_that_nobody_wins_has_an_end() -> None:
 
 
 def test_one_candidate_wins_alone() -> None:
-    result = race([scripted([5.0, 6.0, 5.0, 7.0, 4.0])])
-    assert (result.winner, result.is_clear, result.times) == (0, False, ((5.0, 6.0, 5.0, 7.0, 4.0),))
+    result = race([scripted([5.0])])
+    assert (result.winner, result.is_clear, result.times) == (0, False, ((5.0,),))
+
+
+def test_a_candidate_that_is_not_ahead_leaves_after_a_few_rounds() -> None:
+    """Whether it is slower or as fast: the incumbent stays in both cases."""
+    for times in ([101.0, 99.0], [100.0], [104.0, 103.0], [98.0]):
+        result = race([scripted([100.0] * 99), scripted(times * 99)])
+        assert (result.winner, [len(found) for found in result.times]) == (0, [FAIR, FAIR])
+
+
+def test_the_incumbent_is_not_replaced_before_a_few_rounds() -> None:
+    result = race([scripted([1000.0] * 99), scripted([10.0] * 99)])
+    assert (result.winner, [len(found) for found in result.times]) == (1, [FAIR, FAIR])
+
+
+def test_fewer_samples_must_differ_by_more() -> None:
+    least = [1.5, 1.25, 1.125, 1.0625, 1.03125]
+    for samples, factor in enumerate(least, 1):
+        assert not is_apart([100.0 * factor] * samples, [100.0] * samples)
+        assert is_apart([101.0 * factor] * samples, [100.0] * samples)
+        assert not is_apart([101.0 * factor] * samples, [*[100.0] * (samples - 1), 102.0])
 
 
 def test_the_sign_test_needs_eight_of_eight() -> None:

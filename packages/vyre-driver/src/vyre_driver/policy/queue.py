@@ -88,6 +88,20 @@ def usable_queues(queues: Sequence[Queue], cost: Cost) -> list[int]:
     return fitting or list(range(len(queues)))
 
 
+def competing_queues(queues: Sequence[Queue], cost: Cost) -> list[int]:
+    """The usable queues, without those that another one dominates: it has as many workers, and launches cost less."""
+    usable = usable_queues(queues, cost)
+
+    def facts(number: int) -> tuple[int, float]:
+        return max(1, min(queues[number].workers, cost.groups)), -queues[number].launch_ns
+
+    def is_dominated(number: int) -> bool:
+        pairs = [(facts(other), facts(number)) for other in usable]
+        return any(a[0] >= b[0] and a[1] > b[1] for a, b in pairs)
+
+    return [number for number in usable if not is_dominated(number)]
+
+
 def _all(queues: Sequence[Queue], predicted: Mapping[int, float]) -> str:
     return ", ".join(f"{queues[n].name!r} {duration(ns)}" for n, ns in predicted.items())
 

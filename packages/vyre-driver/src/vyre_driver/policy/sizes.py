@@ -5,6 +5,9 @@ ways alone. A loop of less than a few vectors spends most of its time before and
 distant elements exceeds the first-level cache. A small number of workgroups does not divide evenly among the workers.
 A size without these faults is not searched. For a size with one, the best size without is tried.
 
+If invocations leave a loop by `break`, those of a workgroup may wait for the last one. How long depends on the data, so
+the smallest size that fills a vector is tried as well, if nothing but the `break` makes the invocations differ.
+
 Elsewhere a size decides how many invocations are in flight, which no rule predicts. There each size that fills a
 subgroup is tried.
 """
@@ -16,7 +19,9 @@ from dataclasses import dataclass
 from math import inf, log2, prod
 
 from vyre_driver.device.profile import DeviceProfile, Extent
+from vyre_driver.plan.cost import estimate
 from vyre_driver.plan.launch import LaunchPlan
+from vyre_foundation.ir.stmt import Break
 
 LEAST, MOST = 128, 512
 """Invocations that fill a few vectors of bytes; and those whose cache lines, one each, fill a cache of 32 KiB."""
@@ -52,7 +57,12 @@ def promising_sizes(plan: LaunchPlan, profile: DeviceProfile, possible: Iterable
         return not fits, uneven if uneven > UNEVEN else 0.0, abs(log2(volume / LEAST))
 
     best = min(sizes, key=faults)
-    if faults(own)[:2] <= faults(best)[:2]:
+    is_fit = faults(own)[:2] <= faults(best)[:2]
+    full = [size for size in sizes if size[0] >= LEAST_X and prod(size) < min(plan.program.workgroup_volume, LEAST)]
+    if full and plan.program.of(Break) and estimate(plan).is_certain:
+        tried = dict.fromkeys([min(full, key=prod), *([] if is_fit else [best])])
+        return SizeVerdict(tuple(tried), "invocations leave a loop one by one, and fewer may wait for each other")
+    if is_fit:
         shown = " × ".join(map(str, own))
         return SizeVerdict((), f"workgroups are loops, and {shown} are long enough and divide evenly")
     return SizeVerdict((best,), "workgroups are loops, of which one size is enough to try")

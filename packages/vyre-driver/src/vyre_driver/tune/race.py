@@ -1,14 +1,18 @@
 """Which of several candidates is the fastest: interleaved rounds, until the winner is clear.
 
 Candidates run in turns, and each round begins with another one, so what disturbs the machine disturbs all alike. In
-every round the time of each candidate is compared with that of the present favourite, the one with the least median.
-A candidate leaves when it was slower so often as one of two equal ones is in 1 of `DOUBT` cases at most (the sign
-test over the rounds), when the same test says that it cannot beat the incumbent by the margin, or in the first round
-when it takes more than `HOPELESS` times as long, in two samples: one alone may have been interrupted by the scheduler.
-The race ends when one is alone, or after `MAX_SAMPLES`.
+every round each candidate is compared with the present favourite, the one with the least median. A candidate leaves
+
+- when its best time is longer than the worst of the favourite by a factor of 1 + 2⁻ⁿ in round n: the fewer times there
+  are, the larger the difference must be. In the first round, such a candidate is timed once more, because one time
+  alone may have been interrupted by the scheduler;
+- when it was slower so often as one of two equal ones is in 1 of `DOUBT` cases at most (the sign test over the rounds);
+- when it is not ahead of the incumbent by `MARGIN` in the median after `FAIR` rounds.
+
+The race ends when one is alone, or after `MAX_SAMPLES`. One candidate without rivals is timed once.
 
 Hysteresis: the incumbent, candidate 0, keeps its place unless the favourite is faster by the factor `MARGIN` in the
-median, and the sign test says the same.
+median, and one of the first two tests, the first of them from round `FAIR` on, says the same.
 """
 
 from __future__ import annotations
@@ -22,11 +26,9 @@ from vyre_driver.observe.progress import progress
 
 DOUBT = 200
 """In one of so many looks at the times of equal candidates one of them seems slower."""
-HOPELESS = 1.5
-"""Times the least time of the first round: what is slower, and slower again, leaves at once."""
+FAIR = 3
+"""The rounds in which a candidate that is behind stays, and after which the incumbent may be replaced."""
 MAX_SAMPLES = 21
-ALONE = 5
-"""The samples of a candidate without rivals."""
 MARGIN = 1.05
 """How much faster than the incumbent another candidate must be."""
 
@@ -51,7 +53,6 @@ def race(clocks: Sequence[Clock], *, max_samples: int = MAX_SAMPLES) -> RaceResu
     """Run all candidates in turns until one of them is clearly the fastest. Candidate 0 is the incumbent."""
     times: list[list[float]] = [[] for _ in clocks]
     racing = list(range(len(clocks)))
-    fewest = ALONE if len(clocks) == 1 else 1
     with progress(f"time {len(clocks)} candidates", max_samples) as done:
         for number in range(max_samples):
             turn = number % len(racing)
@@ -60,15 +61,14 @@ def race(clocks: Sequence[Clock], *, max_samples: int = MAX_SAMPLES) -> RaceResu
             favourite = min(racing, key=lambda n: median(times[n]))
             if number == 0:
                 for n in racing:
-                    if _is_hopeless(times[n], times[favourite]):
+                    if is_apart(times[n], times[favourite]):
                         times[n][0] = min(times[n][0], clocks[n]())
             racing = [n for n in racing if n == 0 or not _is_out(times[n], times[favourite], times[0])]
-            is_clear = len(racing) == 1 or (len(racing) == 2 and is_slower(times[0], times[racing[1]]))
-            if is_clear and number + 1 >= fewest:
+            if len(racing) == 1 or (len(racing) == 2 and _is_beaten(times[0], times[racing[1]])):
                 break
             done(1)
     favourite = min(racing, key=lambda n: median(times[n]))
-    is_faster = median(times[0]) > MARGIN * median(times[favourite]) and is_slower(times[0], times[favourite])
+    is_faster = median(times[0]) > MARGIN * median(times[favourite]) and _is_beaten(times[0], times[favourite])
     return RaceResult(favourite if is_faster else 0, is_faster, tuple(map(tuple, times)))
 
 
@@ -80,11 +80,17 @@ def is_slower(times: Sequence[float], others: Sequence[float]) -> bool:
     return bool(pairs) and DOUBT * chance <= 2 ** len(pairs)
 
 
+def is_apart(times: Sequence[float], others: Sequence[float]) -> bool:
+    """Whether the first of two candidates is slower in each sample, by more than chance explains in so few."""
+    return min(times) > (1 + 2.0 ** -len(times)) * max(others)
+
+
 def _is_out(times: Sequence[float], favourite: Sequence[float], incumbent: Sequence[float]) -> bool:
     """Whether a candidate cannot win any more, against the favourite or against the incumbent with its margin."""
-    is_slow = len(times) == 1 and _is_hopeless(times, favourite)
-    return is_slow or is_slower(times, favourite) or is_slower([MARGIN * t for t in times], incumbent)
+    is_behind = len(times) >= FAIR and MARGIN * median(times) > median(incumbent)
+    return is_behind or is_apart(times, favourite) or is_slower(times, favourite)
 
 
-def _is_hopeless(times: Sequence[float], favourite: Sequence[float]) -> bool:
-    return times[0] > HOPELESS * favourite[0]
+def _is_beaten(incumbent: Sequence[float], favourite: Sequence[float]) -> bool:
+    """Whether the favourite may replace the incumbent, if it is ahead by the margin."""
+    return is_slower(incumbent, favourite) or (len(incumbent) >= FAIR and is_apart(incumbent, favourite))

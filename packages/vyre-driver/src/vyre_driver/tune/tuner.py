@@ -1,11 +1,11 @@
 """Search for the fastest launch of a program by measurement.
 
-Candidates that cannot be faster are not measured: workgroup sizes that `policy.sizes` excludes, and queues whose lower
-bound is too long (`policy.queue`).
+Candidates that cannot be faster are not measured: workgroup sizes that `policy.sizes` excludes, queues that another one
+dominates, and queues whose lower bound is too long (`policy.queue`).
 
-Queues are compared first, then workgroup sizes on the fastest queue. Each candidate runs once before it is timed, which
-also compiles it. Candidates whose outputs differ from those of the unchanged program are excluded. The others race
-(`race`).
+Queues are compared first, then workgroup sizes on the fastest queue. Each candidate runs twice before it is timed,
+which compiles it, and always on one queue. Candidates whose outputs differ from those of the unchanged program are
+excluded. The others race (`race`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from vyre_driver.plan.cost import estimate
 from vyre_driver.plan.indirect import read_indirect_grid
 from vyre_driver.plan.launch import LaunchPlan, plan_launch
 from vyre_driver.plan.resize import dependence, resized
-from vyre_driver.policy.queue import at_best_ns, usable_queues
+from vyre_driver.policy.queue import at_best_ns, competing_queues
 from vyre_driver.policy.sizes import SizeVerdict, promising_sizes
 from vyre_driver.tune.choice import LaunchChoice, size_bucket
 from vyre_driver.tune.race import MARGIN, Clock, race
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from vyre_foundation.ir.program import Program
 
 WARM_UPS = 8
-"""Runs before the first that is timed: the engine settles on a queue in as many. Slow programs stop earlier."""
+"""Runs before the first that is timed: backends and graphs settle on queues in as many. Slow programs stop earlier."""
 WARM_UP_NS = 20e6
 SAMPLE_NS = 200e3
 """A sample is as many dispatches as take so long: clocks and interrupts matter less then."""
@@ -151,9 +151,9 @@ def tune_launches(
         with ExitStack() as stack:
             search = Search(backend, program, config, inputs, stack)
             best = search.best([present, LaunchChoice()])
-            own_ns, here = search.ns(LaunchChoice()), search.queue(LaunchChoice())
+            own_ns, here = search.ns(LaunchChoice()), search.here
             if others := _faster(profile.queues, here, queues, plan.num_workgroups, own_ns):
-                best = search.best([best, *(LaunchChoice(queue=profile.queues[n].name) for n in (here, *others))])
+                best = search.best([best, *(LaunchChoice(queue=profile.queues[n].name) for n in others)])
             if verdict.sizes:
                 declared = workgroup_sizes is not None
                 best = search.best([best, *(LaunchChoice(size, best.queue, declared) for size in verdict.sizes)])
@@ -175,7 +175,10 @@ def _bare(choice: LaunchChoice) -> LaunchChoice:
 
 
 class Search:
-    """The candidates of one program that have run, by choice, each with its pipeline and what became of it."""
+    """The candidates of one program that have run, by choice, each with its pipeline and what became of it.
+
+    `here` is the position of the queue that the engine chooses. Candidates without a queue take this one.
+    """
 
     def __init__(
         self, backend: Tunable, program: Program, config: DispatchConfig, inputs: Inputs, stack: ExitStack
@@ -185,8 +188,13 @@ class Search:
         self._pipelines: dict[LaunchChoice, CompiledPipeline] = {}
         self._clocks: dict[LaunchChoice, Clock] = {}
         self.trials: dict[LaunchChoice, Trial] = {}
-        own, self._expected = self._run(LaunchChoice())
-        self._pipelines[LaunchChoice()] = own
+        self._queue: str | None = None
+        first, self._expected = self._run(LaunchChoice())
+        self.here = backend.queue_of_trial(first)
+        queues = backend.device_profile().queues
+        if len(queues) > 1:  # the engine may change the queue of launches that leave it to the engine
+            self._queue, first = queues[self.here].name, self._pipeline(LaunchChoice(queue=queues[self.here].name))
+        self._pipelines[LaunchChoice()] = first
 
     def best(self, choices: Sequence[LaunchChoice]) -> LaunchChoice:
         """The fastest; the first is the incumbent."""
@@ -201,10 +209,6 @@ class Search:
                 verdict = "slower"
             self.trials[choice] = Trial(choice, ns, samples, verdict)
         return racing[result.winner]
-
-    def queue(self, choice: LaunchChoice) -> int:
-        """The position of the queue that a candidate takes."""
-        return self._backend.queue_of_trial(self._pipelines[choice])
 
     def ns(self, choice: LaunchChoice) -> float:
         """What a dispatch took; infinity for a candidate that took no part."""
@@ -227,21 +231,25 @@ class Search:
         return True
 
     def _run(self, choice: LaunchChoice) -> tuple[CompiledPipeline, list[bytes]]:
+        pipeline = self._pipeline(choice if choice.queue else replace(choice, queue=self._queue))
+        return pipeline, [bytes(output) for output in pipeline.dispatch(self._inputs)]
+
+    def _pipeline(self, choice: LaunchChoice) -> CompiledPipeline:
         pipeline = self._backend.pipeline_for_trial(self._program, self._config, choice)
         self._stack.callback(pipeline.close)
-        return pipeline, [bytes(output) for output in pipeline.dispatch(self._inputs)]
+        return pipeline
 
     def _clock(self, choice: LaunchChoice) -> Clock:
         """The clock of a candidate that has run, warmed up once."""
         if choice not in self._clocks:
-            self._clocks[choice] = clock_of(partial(self._pipelines[choice].dispatch, self._inputs))
+            self._clocks[choice] = clock_of(partial(self._pipelines[choice].dispatch, self._inputs), warm_ups=1)
         return self._clocks[choice]
 
 
-def clock_of(dispatch: Any) -> Clock:
+def clock_of(dispatch: Any, warm_ups: int = WARM_UPS) -> Clock:
     """Warm a call up, and give the function that times it: nanoseconds for one call."""
     spent, once = 0.0, 0.0
-    for _ in range(WARM_UPS):
+    for _ in range(warm_ups):
         started = time.perf_counter_ns()
         dispatch()
         once = time.perf_counter_ns() - started
@@ -290,10 +298,10 @@ def _shapes(own: Extent) -> Iterator[Extent]:
 
 
 def _queues(plan: LaunchPlan, profile: DeviceProfile) -> list[int]:
-    """The positions of the queues that may take this launch, if there are several."""
+    """The positions of the queues that may be the fastest for this launch, if there are several."""
     is_choice = len(profile.queues) > 1 and plan.num_workgroups
-    usable = usable_queues(profile.queues, estimate(plan)) if is_choice else []
-    return usable if len(usable) > 1 else []
+    competing = competing_queues(profile.queues, estimate(plan)) if is_choice else []
+    return competing if len(competing) > 1 else []
 
 
 def _faster(queues: Sequence[Queue], here: int, usable: Sequence[int], groups: int, ns: float) -> list[int]:
