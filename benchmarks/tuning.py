@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
+import timeit
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -20,7 +21,7 @@ from typing import Any
 import numpy as np
 from workloads import WORKLOADS
 
-from vyre_driver import DispatchConfig, EngineBackend, backend_for, routed_backend, tune_program
+from vyre_driver import DispatchConfig, EngineBackend, VyreBackend, backend_for, tune_program
 from vyre_driver.backend.delegate import innermost
 from vyre_driver.backend.typed import ordered_inputs
 from vyre_driver.plan.cost import estimate
@@ -28,6 +29,7 @@ from vyre_driver.plan.launch import plan_launch
 from vyre_driver.plan.resize import resized
 from vyre_driver.policy.queue import usable_queues
 from vyre_driver.tune.choice import LaunchChoice, size_bucket
+from vyre_driver.tune.routing import backend_for_launch
 from vyre_driver.tune.tuner import Tunable, clock_of, tune_launches
 from vyre_foundation import Program, f32, program
 
@@ -109,22 +111,35 @@ def _compare(
 
 
 def routes(backends: list[str]) -> None:
-    """Print, for each size, what the route takes beside each backend."""
+    """Print, for each size, what a launch takes on each backend, on that of the route, and what the route adds.
+
+    The backend of the route is one of those that are timed, so noise does not tell a backend from itself. What a launch
+    adds that asks for its route is measured by itself, as the least of many.
+    """
     with program("saxpy", 64) as p:
         x, y = p.read("x", f32), p.read("y", f32)
         i = p.global_id(0)
         p.write("out", f32, like=x)[i] = x[i] * 2.5 + y[i]
     saxpy = p.build()
-    print(f"{'words':>9} {'route':14} {'route µs':>9} {'ratio':>6}  {'; '.join(backends)} in µs")
+    print(f"{'words':>9} {'route':14} {'asking µs':>9} {'ratio':>6}  {'; '.join(backends)} in µs")
     for bits in range(10, 25, 2):
         data = [np.arange(2**bits, dtype=np.float32)] * 2
-        tune_program(saxpy, {"x": data[0], "y": data[1]}, backend=backends)
-        chosen = routed_backend(saxpy, [given.nbytes for given in data])
-        clocks = [clock_of(partial(b.dispatch, saxpy, data)) for b in [chosen, *map(backend_for, backends)]]
-        turns = [[clock() for clock in clocks] for _ in range(SAMPLES)]
-        route, *others = (statistics.median(times) for times in zip(*turns, strict=True))
-        each = "; ".join(f"{ns / 1e3:.1f}" for ns in others)
-        print(f"{2**bits:9} {chosen.id():14} {route / 1e3:9.1f} {route / min(others):6.2f}  {each}", flush=True)
+        arrays = {"x": data[0], "y": data[1]}
+        tune_program(saxpy, arrays, backend=backends)
+        chosen = backend_for_launch(None, saxpy, arrays)
+        clocks = {b: clock_of(partial(b.dispatch, saxpy, data)) for b in map(backend_for, backends)}
+        times: dict[VyreBackend, list[float]] = {b: [] for b in clocks}
+        for number in range(SAMPLES):
+            for backend in [*clocks][:: 1 if number % 2 else -1]:
+                times[backend].append(clocks[backend]())
+        found = {backend: statistics.median(ns) for backend, ns in times.items()}
+        asked, named = (
+            min(timeit.repeat(partial(backend_for_launch, given, saxpy, arrays), number=100, repeat=50)) * 1e7
+            for given in (None, chosen.id())
+        )
+        ratio = (found[chosen] + asked - named) / min(found.values())
+        each = "; ".join(f"{ns / 1e3:.1f}" for ns in found.values())
+        print(f"{2**bits:9} {chosen.id():14} {(asked - named) / 1e3:9.2f} {ratio:6.2f}  {each}", flush=True)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import vyre as vy
+from vyre import kernels
 from vyre.cli import main
 from vyre_driver import Availability, BackendRegistration, Selection, register, unregister
 from vyre_driver.backend.delegate import innermost
@@ -22,7 +23,7 @@ from vyre_driver.engine.backend import EngineBackend
 from vyre_driver.errors import UnsupportedFeature
 from vyre_driver.observe import live
 from vyre_driver.tune import programs
-from vyre_driver.tune.routing import Route, RoutingTable, shared_routes
+from vyre_driver.tune.routing import Route, RoutingTable, routed_backend, shared_routes
 from vyre_reference import ReferenceBackend
 
 pytestmark = pytest.mark.backend("cpu")
@@ -130,6 +131,57 @@ def test_a_run_without_a_backend_takes_the_route(other: str) -> None:
     vy.run(routed, x=X[:100])
     vy.run(scale(), x=X)
     assert len(seen) == 2
+
+
+def test_a_launch_does_not_ask_for_the_facts_of_the_device(other: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That takes the lock of the device, and as long as the rest of a small launch."""
+    backend, routed = live.backend_for(other), scale(8.0)
+    asked = list[str]()
+    profile = backend.device_profile
+    route = Route(other, profile().identity, {other: 1.0})
+    shared_routes().record(routed, (4 * X.size).bit_length(), route)
+    monkeypatch.setattr(backend, "device_profile", lambda: asked.append("profile") or profile())
+    for _ in range(3):
+        assert routed_backend(routed, [4 * X.size]) is backend
+    assert len(asked) == 1
+
+
+def test_a_kernel_asks_for_its_route_once(other: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, asked, backend_for_launch = doubled.on("auto"), list[str](), kernels.kernel.backend_for_launch
+    counted = lambda *given: asked.append("route") or backend_for_launch(*given)
+    monkeypatch.setattr(kernels.kernel, "backend_for_launch", counted)
+    for _ in range(3):
+        kernel(X)
+    assert len(asked) == 1
+
+
+@vy.kernel
+def doubled(x: vy.Array[vy.f32, 1000]) -> vy.Array[vy.f32, 1000]:
+    return x[vy.index()] * 2.0
+
+
+def test_a_kernel_that_was_called_takes_a_new_route(other: str) -> None:
+    kernel = doubled.on("auto")
+    backend, cpu = live.backend_for(other), live.backend_for("cpu")
+    seen = list[str]()
+    run, backend.dispatch_arrays = backend.dispatch_arrays, lambda *given: seen.append("other") or run(*given)
+    for chosen, runs in ((other, 1), ("cpu", 1), (other, 2)):
+        identity = (backend if chosen == other else cpu).device_profile().identity
+        shared_routes().record(doubled.program, (4 * X.size).bit_length(), Route(chosen, identity, {chosen: 1.0}))
+        assert kernel(X).tobytes() == (X * np.float32(2.0)).tobytes()
+        assert len(seen) == runs
+
+
+def test_a_route_is_confirmed_again_when_the_backend_was_opened_again(other: str) -> None:
+    routed = scale(9.0)
+    identity = live.backend_for(other).device_profile().identity
+    shared_routes().record(routed, (4 * X.size).bit_length(), Route(other, identity, {other: 1.0}))
+    before = routed_backend(routed, [4 * X.size])
+    for name in ("other", "other:0"):
+        live._open.pop(name, None)
+    after = routed_backend(routed, [4 * X.size])
+    assert (before.id(), after.id()) == ("other", "other")
+    assert after is live.backend_for(other) is not before
 
 
 def test_what_explains_a_run_takes_the_route(other: str, files: list[str]) -> None:

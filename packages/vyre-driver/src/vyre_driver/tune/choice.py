@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from math import prod
 from typing import TYPE_CHECKING
 
 from vyre_driver.checked import Fields, read_json
@@ -53,8 +54,8 @@ def size_bucket(byte_lengths: Sequence[int], config: DispatchConfig) -> int:
 
     The size is the bytes of all inputs, or the workgroups of a grid that the configuration gives, if these are more.
     """
-    x, y, z = config.grid_override or (0, 0, 0)
-    return max(sum(byte_lengths), x * y * z).bit_length()
+    grid = config.grid_override
+    return (sum(byte_lengths) if grid is None else max(sum(byte_lengths), prod(grid))).bit_length()
 
 
 class LaunchChoices:

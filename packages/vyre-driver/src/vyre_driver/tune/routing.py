@@ -1,8 +1,8 @@
 """The choice of a backend by the size of the data, from stored measurements that include transfers.
 
 A route applies to the size bucket in which it was measured, and to buckets between two with the same route. Otherwise
-the most preferred backend runs the program. A route is dropped when its backend opens another device than the measured
-one.
+the most preferred backend runs the program. A route is dropped when its backend has opened another device than the
+measured one. Every launch asks for its route, so this is checked once for each opened backend and size.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 METHOD = 1
 """Part of every question to the store: changes with what a route is."""
+MAX_CONFIRMED = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +48,14 @@ class Route:
 
 
 class RoutingTable:
-    """Routes by program and size bucket, of this process and of earlier ones."""
+    """Routes by program and size bucket, of this process and of earlier ones. `version` changes with every route."""
 
     def __init__(self, known: DeviceSignatureTable | None = None) -> None:
         self._known = DeviceSignatureTable(None) if known is None else known
         self._routes: dict[str, dict[int, Route]] = {}
+        self.version = 0
+        self.confirmed: dict[tuple[object, ...], tuple[Route, VyreBackend]] = {}
+        """Routes with the opened backend that has their device, by what was launched, until there is another route."""
 
     def of(self, program: Program) -> Mapping[int, Route]:
         """Return all routes of a program by bucket."""
@@ -66,7 +70,10 @@ class RoutingTable:
     ) -> Route | None:
         """Return the route of a launch over inputs of these sizes, or None."""
         found = self.of(program)
-        return _between(found, size_bucket(byte_lengths, config)) if found else None
+        if not found:
+            return None
+        bucket = size_bucket(byte_lengths, config)
+        return found.get(bucket) or _between(found, bucket)
 
     def record(self, program: Program, bucket: int, route: Route, cost_ns: int = 0) -> None:
         """Use a route for later launches, also in later processes."""
@@ -79,6 +86,8 @@ class RoutingTable:
     def _replace(self, program: Program, routes: dict[int, Route], cost_ns: int = 0) -> None:
         digest = program.fingerprint()
         self._routes[digest] = routes
+        self.version += 1
+        self.confirmed.clear()
         written = {
             str(size): {"backend": route.backend, "device": route.device, "times": dict(route.times)}
             for size, route in routes.items()
@@ -87,9 +96,7 @@ class RoutingTable:
 
 
 def _between(routes: Mapping[int, Route], bucket: int) -> Route | None:
-    """The route of a bucket, or that of both its measured neighbours if they have the same backend."""
-    if bucket in routes:
-        return routes[bucket]
+    """The route of both measured neighbours of a bucket, if they have the same backend."""
     below = max((size for size in routes if size < bucket), default=None)
     above = min((size for size in routes if size > bucket), default=None)
     if below is None or above is None or routes[below].backend != routes[above].backend:
@@ -127,12 +134,18 @@ def routed_backend(
         BackendUnavailable: No backend that may be chosen automatically is available.
     """
     routes = shared_routes()
-    route = routes.route(program, byte_lengths, config)
+    key = (program.fingerprint(), config.grid_override, *byte_lengths)
+    route, confirmed = routes.confirmed.get(key) or (routes.route(program, byte_lengths, config), None)
     if route is None:
         return backend_for(None)
     try:
         backend = backend_for(route.backend)
+        if backend is confirmed:
+            return backend
         if backend.device_profile().identity == route.device:
+            if len(routes.confirmed) >= MAX_CONFIRMED:
+                routes.confirmed.clear()
+            routes.confirmed[key] = route, backend
             return backend
     except BackendError:  # it cannot be opened any more
         pass

@@ -59,7 +59,7 @@ COPIED_BYTES = 1 << 18
 NDArray = npt.NDArray[Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PreparedCall:
     """How to launch a kernel over arrays of certain shapes."""
 
@@ -102,8 +102,9 @@ class KernelLauncher(HostCallable):
         self._config, self._invocations = config, invocations
         self._chosen, self._backend = backend, backend_for(backend)
         self._is_chosen = backend is not None and backend != "auto"
-        self._dispatch = self._backend.dispatch_arrays if self._is_chosen else self._routed
         self._routes = shared_routes()
+        self._routed: dict[PreparedCall, tuple[int, Callable[..., dict[str, Any]]]] = {}
+        """The dispatches of launches without a named backend, with the version of the routes that chose them."""
         self._inputs = [p for p in compiled.parameters if not _is_result(p.type)]
         self._names = [p.name for p in self._inputs]
         self._count = len(self._names)
@@ -158,11 +159,17 @@ class KernelLauncher(HostCallable):
         chosen = self._backend if self._is_chosen else backend_of(given.values())
         return backend_for_launch(chosen, self._program, given, launch.config)
 
-    def _routed(self, program: Program, arrays: Mapping[str, Any], config: DispatchConfig) -> dict[str, NDArray]:
-        """A dispatch on the backend that `tune` has measured to be the fastest, where it has."""
-        if not self._routes.of(program):
-            return self._backend.dispatch_arrays(program, arrays, config)
-        return backend_for_launch(None, program, arrays, config).dispatch_arrays(program, arrays, config)
+    def _dispatch_of(self, launch: PreparedCall, inputs: Mapping[str, Any]) -> Callable[..., dict[str, Any]]:
+        """The dispatch of the backend that `tune` has measured to be the fastest, where it has.
+
+        It is the same for all arrays of these shapes until there is another route.
+        """
+        known = self._routed.get(launch)
+        if known is None or known[0] != self._routes.version:
+            version = self._routes.version
+            chosen = backend_for_launch(self._chosen, self._program, inputs, launch.config)
+            known = self._routed[launch] = (version, chosen.dispatch_arrays)
+        return known[1]
 
     def _launch_over(self, given: Sequence[Any]) -> tuple[dict[str, Any], PreparedCall]:
         """The inputs of a launch by name, and how it is launched."""
@@ -174,7 +181,8 @@ class KernelLauncher(HostCallable):
     def _fast_launch(self) -> Callable[..., Any]:
         """The function of a call. What is the same for all calls is in its closure: a launch takes microseconds."""
         names, count, prepared = self._names, self._count, self._prepared
-        dispatch, program = self._dispatch, self._program
+        program, routed = self._program, self._dispatch_of
+        named_dispatch = self._backend.dispatch_arrays if self._is_chosen else None
         results = frozenset(p.name for p in self._compiled.parameters if _is_result(p.type))
         own_shape, numbers = attrgetter("shape"), self._arrays
         is_general = bool(self._lengths) or bool(self._compiled.structures)
@@ -200,6 +208,7 @@ class KernelLauncher(HostCallable):
                 self._add(known, inputs)
             if named:
                 return self._launch_into(known, inputs, named)
+            dispatch = named_dispatch or routed(known, inputs)
             outputs = dispatch(program, inputs, known.config)
             if known.single is None:
                 return self._results(known, outputs, {})
@@ -223,7 +232,7 @@ class KernelLauncher(HostCallable):
         self._require_targets(launch, targets)
         if targets and launch.is_large and self._dispatch_into(launch, inputs, targets):
             return self._results(launch, targets, targets)
-        return self._results(launch, self._dispatch(self._program, inputs, launch.config), targets)
+        return self._results(launch, self._dispatch_of(launch, inputs)(self._program, inputs, launch.config), targets)
 
     def _require_targets(self, launch: PreparedCall, targets: Mapping[str, Any]) -> None:
         for name, shape in launch.results:
@@ -351,6 +360,7 @@ class KernelLauncher(HostCallable):
         launch = PreparedCall(shaped.config, shaped, results, has_more, single, several, copied > COPIED_BYTES)
         if len(self._prepared) >= MAX_LAUNCHES:
             self._prepared.clear()
+            self._routed.clear()
         self._prepared[self._key(inputs)] = launch
         return launch
 
