@@ -16,7 +16,7 @@ import pytest
 from vyre_driver.backend.config import DispatchConfig
 from vyre_driver.device.queue import Queue
 from vyre_driver.engine.backend import EngineBackend
-from vyre_driver.errors import UnsupportedFeature
+from vyre_driver.errors import InvalidLaunch, UnsupportedFeature
 from vyre_driver.legalization.target import Groups
 from vyre_driver.pipeline.settings import CacheMode, CacheSettings
 from vyre_driver.pipeline.signature import DeviceSignatureTable
@@ -27,6 +27,7 @@ from vyre_driver.testing.target import generous_profile, generous_target
 from vyre_driver.tune import tuner
 from vyre_driver.tune.choice import LaunchChoice, LaunchChoices, size_bucket
 from vyre_driver.tune.programs import tune_program
+from vyre_driver.tune.routing import Route, RoutingTable
 from vyre_driver.tune.tuner import tune_launches
 from vyre_foundation import Program, program, u32
 
@@ -122,6 +123,32 @@ def test_sizes_that_could_matter_are_tried_only_if_the_caller_answers_for_them(b
     assert declared.choice.workgroup_size == (32, 1, 1)
     assert declared.choice.is_declared
     assert len(declared.trials) == 2
+    assert declared.sizes.endswith("not possible on this device and grid: 5000 × 1 × 1")
+
+
+@pytest.mark.parametrize("sizes", [64, "64", [64], [(0, 1, 1)], [(64, 1)], [(True, 1, 1)], [(64.0, 1, 1)]])
+def test_sizes_that_are_none_are_refused_by_their_name(backend: EngineBackend, sizes: Any) -> None:
+    with pytest.raises(InvalidLaunch, match=r"workgroup_sizes: got .* Fix: pass a list of sizes"):
+        tune_program(doubling(), {"a": A}, backend=backend, workgroup_sizes=sizes)
+
+
+def test_no_backend_is_refused(backend: EngineBackend) -> None:
+    with pytest.raises(InvalidLaunch, match=r"backend: got none"):
+        tune_program(doubling(), {"a": A}, backend=[])
+
+
+def test_a_backend_that_is_named_twice_is_tuned_once(backend: EngineBackend) -> None:
+    found = tune_program(doubling(), {"a": A}, backend=[backend, backend])
+    assert (len(found.reports), found.route) == (1, None)
+
+
+def test_a_choice_of_the_queue_that_the_engine_chooses_is_no_other_candidate(machine: Machine) -> None:
+    queues = (Queue(name="caller"), Queue(name="pool", workers=8, launch_ns=1e9))
+    made = EngineBackend("fake", lambda: FakePort(machine.evaluate, profile=replace(generous_profile(), queues=queues)))
+    first, again = (tune_launches(made, once(), {"a": A}) for _ in range(2))
+    assert first.choice.queue == again.choice.queue == "caller"
+    assert [trial.choice for trial in again.trials] == [LaunchChoice()]
+    made.shutdown()
 
 
 def test_nothing_is_run_where_no_other_launch_is_worth_a_trial(machine: Machine) -> None:
@@ -268,6 +295,49 @@ def test_buckets_are_powers_of_two() -> None:
 def test_a_backend_that_cannot_be_tuned_says_so() -> None:
     with pytest.raises(UnsupportedFeature, match="tuning of launches"):
         tune_program(doubling(), {"a": A}, backend="reference")
+
+
+def test_a_winner_without_a_new_rival_is_not_timed_again(
+    backend: EngineBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raced, race = list[int](), tuner.race
+    monkeypatch.setattr(tuner, "race", lambda clocks: raced.append(len(clocks)) or race(clocks))
+    for _ in range(2):
+        found = tune_launches(backend, once(), {"a": A}, workgroup_sizes=[(32, 1, 1)])
+        assert found.choice.workgroup_size == (32, 1, 1)
+    assert raced == [1, 2, 2]
+
+
+def test_a_workgroup_override_is_refused(backend: EngineBackend) -> None:
+    """What would be stored is for launches without one."""
+    tuned = tune_launches(backend, doubling(), {"a": A}).choice
+    with pytest.raises(InvalidLaunch, match=r"workgroup_override: got \(16, 1, 1\), .* Fix: leave it out"):
+        tune_program(doubling(), {"a": A}, backend=backend, config=DispatchConfig(workgroup_override=(16, 1, 1)))
+    assert backend.launch_choice(doubling(), [A.nbytes]) == tuned
+
+
+def test_two_processes_keep_what_both_have_found(tmp_path: Path) -> None:
+    stores = [DiskStore(CacheSettings(CacheMode.READ_WRITE, tmp_path, 2**20)) for _ in range(2)]
+    device = ("fake", "device", "", "", "")
+    tables = [LaunchChoices(DeviceSignatureTable(store), device) for store in stores]
+    routes = [RoutingTable(DeviceSignatureTable(store)) for store in stores]
+    assert [*tables[0].of(doubling()), *tables[1].of(doubling())] == []
+    assert [*routes[0].of(doubling()), *routes[1].of(doubling())] == []
+    for number in range(2):
+        tables[number].put(doubling(), 9 + number, LaunchChoice((8, 1, 1)))
+        routes[number].record(doubling(), 9 + number, Route("fake", device, {}))
+    assert set(LaunchChoices(DeviceSignatureTable(stores[0]), device).of(doubling())) == {9, 10}
+    assert set(RoutingTable(DeviceSignatureTable(stores[0])).of(doubling())) == {9, 10}
+    for store in stores:
+        store.close()
+
+
+def test_a_failure_on_all_backends_is_raised(engine: Callable[..., SimpleNamespace]) -> None:
+    def fail(arrays: Mapping[str, Any]) -> None:
+        raise UnsupportedFeature("everything", backend="fake")
+
+    with pytest.raises(UnsupportedFeature, match="everything"):
+        tune_program(doubling(), {"a": A}, backend=[engine(fail).backend, engine(fail).backend])
 
 
 def test_a_failure_of_the_program_is_raised(engine: Callable[..., SimpleNamespace]) -> None:

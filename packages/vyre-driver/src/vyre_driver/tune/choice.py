@@ -79,8 +79,12 @@ class LaunchChoices:
         return found.get(size_bucket(byte_lengths, config)) if found and config.workgroup_override is None else None
 
     def put(self, program: Program, bucket: int, choice: LaunchChoice, cost_ns: int = 0) -> None:
-        """Take a choice from now on, and in later processes; the default choice forgets what was there."""
-        found = {**self.of(program), bucket: choice}
+        """Take a choice from now on, and in later processes; the default choice forgets what was there.
+
+        The choices of other processes for other sizes stay: they are read again.
+        """
+        stored = self._known.get(self._signature(program.fingerprint()), _read) or {}
+        found = {**self.of(program), **stored, bucket: choice}
         if choice.is_default:
             del found[bucket]
         self._choices[program.fingerprint()] = found

@@ -47,7 +47,8 @@ class GraphTuningReport:
     def __str__(self) -> str:
         lines = [f"{self.graph!r} on {self.device} ({self.backend}): {self.verdict.form}, {self.verdict.reason}"]
         for trial in self.trials:
-            took = "" if trial.ns is None else f"{trial.ns / 1e3:.1f} µs in {trial.samples} samples, "
+            samples = "1 sample" if trial.samples == 1 else f"{trial.samples} samples"
+            took = "" if trial.ns is None else f"{trial.ns / 1e3:.1f} µs in {samples}, "
             lines.append(f"  {trial.form}: {took}{trial.verdict}")
         return "\n".join(lines)
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.contract import VyreBackend
 from vyre_driver.backend.delegate import innermost
 from vyre_driver.backend.registration import Selection
 from vyre_driver.backend.typed import ordered_inputs
-from vyre_driver.errors import BackendError, UnsupportedFeature
+from vyre_driver.device.profile import is_extent
+from vyre_driver.errors import BackendError, InvalidLaunch, UnsupportedFeature
 from vyre_driver.observe.live import backend_for
 from vyre_driver.registry.backends import availability, registered_backends_by_precedence
 from vyre_driver.tune.choice import size_bucket
@@ -66,28 +67,36 @@ def tune_program(
         What was tried, with times, and what was chosen. Only launches with the same bytes are chosen.
 
     Raises:
+        InvalidLaunch: No backend is named, or a workgroup size is invalid.
         UnsupportedFeature: None of the named backends can be tuned.
-        BackendError: The program cannot be dispatched on the first backend.
+        BackendError: The program cannot be dispatched on any of the backends; this is the error of the first.
     """
     started = time.perf_counter_ns()
     names = _automatic() if backend is None or backend == "auto" else _listed(backend)
-    sizes = None if workgroup_sizes is None else tuple(workgroup_sizes)
+    sizes = None if workgroup_sizes is None else _extents(workgroup_sizes)
+    if not names:
+        fix = "name a backend, or leave the argument out for all available ones"
+        raise InvalidLaunch("backend", needed="an id, or several", got="none", fix=fix)
     reports: list[TuningReport] = []
     refused: dict[str, str] = {}
+    failures: list[BackendError] = []
     running: dict[str, VyreBackend] = {}
     for name in names:
         given = backend_for(name)
         engine = innermost(given)
         label = name if isinstance(name, str) and name != "auto" else given.id()
+        if any(given is other for other in running.values()):  # another name of the same device
+            continue
         try:
             if isinstance(engine, Tunable):
                 reports.append(tune_launches(engine, program, inputs, config, sizes))
         except BackendError as error:
-            if not running and len(names) == 1:
-                raise
             refused[label] = error.message
+            failures.append(error)
             continue
         running[label] = given
+    if not running:
+        raise failures[0]
     if not reports and len(names) == 1:
         fix = "name a backend of the engine, or several backends to choose among"
         raise UnsupportedFeature("tuning of launches", backend=next(iter(running)), fix=fix)
@@ -99,6 +108,17 @@ def _automatic() -> list[str | VyreBackend]:
     found = [r.id for r in registered_backends_by_precedence() if r.selection is Selection.AUTOMATIC]
     usable: list[str | VyreBackend] = [id for id in found if availability(id).is_available]
     return usable or [backend_for(None)]
+
+
+def _extents(sizes: Any) -> tuple[Extent, ...]:
+    """The sizes that a caller names, checked."""
+    found: tuple[Any, ...] = tuple(sizes) if isinstance(sizes, Iterable) else (sizes,)
+    for size in found:
+        if not is_extent(size) or min(size) < 1:
+            fix = "pass a list of sizes, such as [(64, 1, 1), (256, 1, 1)]"
+            needed = "tuples of three positive integers"
+            raise InvalidLaunch("workgroup_sizes", needed=needed, got=repr(size), fix=fix)
+    return found
 
 
 def _listed(backend: str | VyreBackend | Sequence[str | VyreBackend]) -> list[str | VyreBackend]:

@@ -76,8 +76,9 @@ class RoutingTable:
         return found.get(bucket) or _between(found, bucket)
 
     def record(self, program: Program, bucket: int, route: Route, cost_ns: int = 0) -> None:
-        """Use a route for later launches, also in later processes."""
-        self._replace(program, {**self.of(program), bucket: route}, cost_ns)
+        """Use a route for later launches, also in later processes. The routes of others for other sizes stay."""
+        stored = self._known.get(_signature(program.fingerprint()), _read) or {}
+        self._replace(program, {**self.of(program), **stored, bucket: route}, cost_ns)
 
     def forget(self, program: Program, backend: str) -> None:
         """Drop the routes of a program to a backend."""

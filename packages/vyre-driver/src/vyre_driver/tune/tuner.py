@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from vyre_driver.backend.config import DEFAULT_CONFIG, DispatchConfig
 from vyre_driver.backend.results import Inputs, host_bytes
 from vyre_driver.backend.typed import ordered_inputs
-from vyre_driver.errors import BackendError
+from vyre_driver.errors import BackendError, InvalidLaunch
 from vyre_driver.plan.cost import estimate
 from vyre_driver.plan.indirect import read_indirect_grid
 from vyre_driver.plan.launch import LaunchPlan, plan_launch
@@ -129,7 +129,7 @@ def tune_launches(
         backend: A backend of the engine.
         program: A valid program.
         arrays: Its inputs by name.
-        config: The options of the dispatches; with a `workgroup_override` queues alone are tried.
+        config: The options of the dispatches, without a `workgroup_override`.
         workgroup_sizes: The sizes to try. The caller answers for a program whose meaning may depend on them. By default
             those that are proven not to matter.
 
@@ -137,8 +137,13 @@ def tune_launches(
         The report. Its choice is kept with the device's identity, for this program and size bucket.
 
     Raises:
+        InvalidLaunch: The configuration has a `workgroup_override`.
         BackendError: The program as it is cannot be dispatched.
     """
+    if config.workgroup_override is not None:
+        fix = "leave it out; `workgroup_sizes` names the sizes to try"
+        needed, got = "none: launches with one use no tuned choice", repr(config.workgroup_override)
+        raise InvalidLaunch("workgroup_override", needed=needed, got=got, fix=fix)
     started = time.perf_counter_ns()
     inputs = ordered_inputs(program, arrays)
     lengths = [given.nbytes for given in inputs]
@@ -169,11 +174,6 @@ def tune_launches(
     )
 
 
-def _bare(choice: LaunchChoice) -> LaunchChoice:
-    """A choice without its times."""
-    return replace(choice, ns=0.0, own_ns=0.0)
-
-
 class Search:
     """The candidates of one program that have run, by choice, each with its pipeline and what became of it.
 
@@ -198,9 +198,12 @@ class Search:
 
     def best(self, choices: Sequence[LaunchChoice]) -> LaunchChoice:
         """The fastest; the first is the incumbent."""
-        racing = [choice for choice in dict.fromkeys(map(_bare, choices)) if self._is_right(choice)]
-        if _bare(choices[0]) not in racing:  # an incumbent that is wrong today has no place to keep
+        bare = list(dict.fromkeys(map(self._bare, choices)))
+        racing = [choice for choice in bare if self._is_right(choice)]
+        if bare[0] not in racing:  # an incumbent that is wrong today has no place to keep
             racing = [LaunchChoice(), *(choice for choice in racing if not choice.is_default)]
+        if len(racing) == 1 and racing[0] in self.trials:  # the winner of an earlier race has no new rival
+            return racing[0]
         result = race([self._clock(choice) for choice in racing])
         for n, choice in enumerate(racing):
             ns, samples = result.median_ns(n), len(result.times[n])
@@ -212,8 +215,13 @@ class Search:
 
     def ns(self, choice: LaunchChoice) -> float:
         """What a dispatch took; infinity for a candidate that took no part."""
-        trial = self.trials.get(_bare(choice))
+        trial = self.trials.get(self._bare(choice))
         return trial.ns if trial is not None and trial.ns is not None else math.inf
+
+    def _bare(self, choice: LaunchChoice) -> LaunchChoice:
+        """A choice without its times; without the queue, if the engine chooses that one for the program as it is."""
+        bare = replace(choice, ns=0.0, own_ns=0.0)
+        return LaunchChoice() if bare == LaunchChoice(queue=self._queue) else bare
 
     def _is_right(self, choice: LaunchChoice) -> bool:
         """Whether a candidate runs, with the outputs of the program as it is."""
@@ -278,9 +286,11 @@ def _sizes(
         return size != own and fits and prod(size) <= profile.max_invocations_per_workgroup
 
     if declared is not None:
-        given = filter(is_possible, declared)
-        sizes = tuple(size for size in given if resized(plan, config, size, is_declared=True))
-        return SizeVerdict(sizes, "the caller has named the workgroup sizes")
+        named = [size for size in dict.fromkeys(declared) if size != own]
+        sizes = tuple(s for s in named if is_possible(s) and resized(plan, config, s, is_declared=True))
+        others = ", ".join(" × ".join(map(str, size)) for size in named if size not in sizes)
+        reason = "the caller has named the workgroup sizes"
+        return SizeVerdict(sizes, f"{reason}; not possible on this device and grid: {others}" if others else reason)
     shapes = () if dependence(plan.program) or not plan.num_workgroups else filter(is_possible, _shapes(own))
     return promising_sizes(plan, profile, [size for size in shapes if resized(plan, config, size)])
 
