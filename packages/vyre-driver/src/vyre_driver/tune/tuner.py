@@ -152,7 +152,7 @@ def tune_launches(
     present = backend.launch_choice(program, lengths, config) or LaunchChoice()
     verdict, queues = _sizes(plan, config, profile, workgroup_sizes), _queues(plan, profile)
     best, trials = LaunchChoice(), [Trial(LaunchChoice(), None, 0, "taken: no other is worth a trial")]
-    if verdict.sizes or queues or not present.is_default:
+    if verdict.sizes or len(queues) > 1 or not present.is_default:
         with ExitStack() as stack:
             search = Search(backend, program, config, inputs, stack)
             best = search.best([present, LaunchChoice()])
@@ -163,9 +163,11 @@ def tune_launches(
                 declared = workgroup_sizes is not None
                 best = search.best([best, *(LaunchChoice(size, best.queue, declared) for size in verdict.sizes)])
             best = replace(best, ns=search.ns(best), own_ns=own_ns)
-            if best.is_default and queues:  # so no later launch has to find it out again
+            if best.is_default and len(queues) > 1:
                 best = replace(best, queue=profile.queues[here].name)
             trials = list(search.trials.values())
+    if best.is_default and len(queues) == 1:  # so no later launch has to find it out
+        best = replace(best, queue=profile.queues[queues[0]].name)
     if not (best.is_default and present.is_default):
         backend.take_choice(program, bucket, best, time.perf_counter_ns() - started)
     seconds = (time.perf_counter_ns() - started) / 1e9
@@ -310,8 +312,7 @@ def _shapes(own: Extent) -> Iterator[Extent]:
 def _queues(plan: LaunchPlan, profile: DeviceProfile) -> list[int]:
     """The positions of the queues that may be the fastest for this launch, if there are several."""
     is_choice = len(profile.queues) > 1 and plan.num_workgroups
-    competing = competing_queues(profile.queues, estimate(plan)) if is_choice else []
-    return competing if len(competing) > 1 else []
+    return competing_queues(profile.queues, estimate(plan)) if is_choice else []
 
 
 def _faster(queues: Sequence[Queue], here: int, usable: Sequence[int], groups: int, ns: float) -> list[int]:
