@@ -62,7 +62,7 @@ def test_wrong_operands_are_refused_by_the_name_of_the_function() -> None:
     for arguments, message in (
         ((), r"min\(\) missing a required argument: 'x'. Fix: pass x, y"),
         ((x,), r"min\(\) missing a required argument: 'y'"),
-        ((x, x, x), r"min\(\) too many positional arguments. Fix: .*, as in min\(min\(x, y\), z\)"),
+        ((x, x, x), r"min\(\) too many positional arguments. Fix: pass x, y"),
     ):
         with pytest.raises(TypeError, match=message):
             functions.min(*arguments)

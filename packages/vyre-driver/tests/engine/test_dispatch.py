@@ -320,7 +320,7 @@ def test_everything_that_is_missing_is_said_at_once(engine: Engine) -> None:
     with pytest.raises(UnsupportedFeature) as caught:
         e.backend.dispatch(p.build(), [b"", bytes(8), b""], config)
     assert str(caught.value) == (
-        "little does not support f64; 64-bit integers; 64-bit atomics; speculation; persistent threads; "
+        "fake does not support f64; 64-bit integers; 64-bit atomics; speculation; persistent threads; "
         "cooperative launches; a workgroup size of 8 on x (at most 4); 8 invocations in a workgroup (at most 4). "
         "Fix: stay within the limits (larger workgroups make a grid smaller), or choose another backend"
     )
