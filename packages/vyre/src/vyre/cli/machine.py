@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -116,8 +116,10 @@ def examine(answer: Answer, prove: bool = False) -> ExitCode:
     family = sorted({name for name, _ in installed_distributions() if name.partition("-")[0] == "vyre"})
     versions = {name: v for name in (*family, *DISTRIBUTIONS) if (v := _version(name))}
     environment = {k: v for k, v in sorted(os.environ.items()) if k.startswith(("VYRE_", "OCL_", "POCL_", "CUDA_"))}
-    found = _ask_all(answer, measure=prove)
-    states = {r.id: availability(r.id) for r in registered_backends_by_precedence()}
+    registered = registered_backends_by_precedence()
+    states = {r.id: availability(r.id) for r in registered}
+    here = [r.id for r in registered if states[r.id].is_available and not r.is_distributed]
+    found = _ask_all(answer, here, measure=prove)
     problems = backend_problems()
     well = all(report.get("computes") for report in found.values()) and not problems
     took = time.perf_counter() - started
@@ -189,9 +191,7 @@ def _queues(profile: dict[str, Any]) -> str:
     return "; ".join(queues) or "–"
 
 
-def _ask_all(answer: Answer, *, measure: bool = False) -> dict[str, dict[str, Any]]:
-    here = [r.id for r in registered_backends_by_precedence() if not r.is_distributed]
-    available = [id for id in here if availability(id).is_available]
+def _ask_all(answer: Answer, available: Sequence[str], *, measure: bool) -> dict[str, dict[str, Any]]:
     ids = [name for id in available for name in _named(id)]
     columns = (SpinnerColumn("line"), TextColumn("asking {task.description}"))
     with Progress(*columns, console=answer.errors, transient=True, disable=answer.as_json) as progress:
