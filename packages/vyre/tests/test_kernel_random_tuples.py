@@ -60,7 +60,8 @@ class Writer:
             return self.random.choice(["a", "b", "c", f"vy.u32({self.random.randrange(99)})"])
         if chosen < 0.55:
             name, size = self.random.choice([*SHAPES.items()])
-            return f"(a ^ {self.random.choice([f'{name}[{self.random.randrange(-size, size)}]', 'n[0][1]', 'n[1]', 'items[-1]'])})"
+            element = f"{name}[{self.random.randrange(-size, size)}]"
+            return f"(a ^ {self.random.choice([element, 'n[0][1]', 'n[1]', 'items[-1]'])})"
         if chosen < 0.62:
             return f"sum({self.tuple(self.random.randrange(2, 4), 1)}, a)"
         if chosen < 0.68:
