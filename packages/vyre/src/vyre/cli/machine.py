@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -17,7 +17,7 @@ from vyre.cli.child import ask
 from vyre.cli.exit import ExitCode
 from vyre.cli.outcome import JSON, Answer, readable_size, readable_time
 from vyre.cli.spellings import print_spellings
-from vyre_driver import availability, backend_problems, registered_backends_by_precedence
+from vyre_driver import Availability, availability, backend_problems, registered_backends_by_precedence
 from vyre_driver.pipeline.entry import PayloadKind
 from vyre_driver.pipeline.store import shared_store
 from vyre_driver.registry.backends import device_names
@@ -68,7 +68,7 @@ def list_backends(answer: Answer) -> ExitCode:
 
 def list_devices(answer: Answer, spellings: bool = False) -> ExitCode:
     """Show the devices of each available backend, queried in separate processes."""
-    found = _ask_all(answer)
+    found = _ask_all(answer, _states())
     if answer.as_json:
         answer.json({"devices": found})
         return ExitCode.OK
@@ -116,10 +116,8 @@ def examine(answer: Answer, prove: bool = False) -> ExitCode:
     family = sorted({name for name, _ in installed_distributions() if name.partition("-")[0] == "vyre"})
     versions = {name: v for name in (*family, *DISTRIBUTIONS) if (v := _version(name))}
     environment = {k: v for k, v in sorted(os.environ.items()) if k.startswith(("VYRE_", "OCL_", "POCL_", "CUDA_"))}
-    registered = registered_backends_by_precedence()
-    states = {r.id: availability(r.id) for r in registered}
-    here = [r.id for r in registered if states[r.id].is_available and not r.is_distributed]
-    found = _ask_all(answer, here, measure=prove)
+    states = _states()
+    found = _ask_all(answer, states, measure=prove)
     problems = backend_problems()
     well = all(report.get("computes") for report in found.values()) and not problems
     took = time.perf_counter() - started
@@ -191,8 +189,15 @@ def _queues(profile: dict[str, Any]) -> str:
     return "; ".join(queues) or "–"
 
 
-def _ask_all(answer: Answer, available: Sequence[str], *, measure: bool) -> dict[str, dict[str, Any]]:
-    ids = [name for id in available for name in _named(id)]
+def _states() -> dict[str, Availability]:
+    """Whether each registered backend can run here; a probe may take seconds."""
+    return {r.id: availability(r.id) for r in registered_backends_by_precedence()}
+
+
+def _ask_all(answer: Answer, states: Mapping[str, Availability], *, measure: bool = False) -> dict[str, dict[str, Any]]:
+    """What each device says of itself, without those of a cluster."""
+    here = [r.id for r in registered_backends_by_precedence() if states[r.id].is_available and not r.is_distributed]
+    ids = [name for id in here for name in _named(id)]
     columns = (SpinnerColumn("line"), TextColumn("asking {task.description}"))
     with Progress(*columns, console=answer.errors, transient=True, disable=answer.as_json) as progress:
         task = progress.add_task("", total=len(ids))
