@@ -1,27 +1,15 @@
 """Random kernels, beside Python: the same source runs on integers that wrap around."""
 
-import importlib.util
 import random
+import runpy
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from vyre_foundation.testing.wrapping import Wrapping
+
 SEEDS = 90
-
-
-class Wrapping(int):
-    """An integer modulo 2**32."""
-
-
-def _wrapped(name):
-    plain = getattr(int, name)
-    return lambda x, y: Wrapping(plain(int(x), int(y)) % 2**32)
-
-
-for _name in ("add", "sub", "mul", "and", "or", "xor"):
-    for _prefix in ("__", "__r"):
-        setattr(Wrapping, f"{_prefix}{_name}__", _wrapped(f"{_prefix}{_name}__"))
 
 
 class Writer:
@@ -176,9 +164,7 @@ def test_a_random_kernel_computes_what_python_computes(seed, tmp_path):
     body = Writer(seed).body()
     file = tmp_path / "kernels.py"
     file.write_text(KERNELS.format(body=body), "utf-8")
-    spec = importlib.util.spec_from_file_location(f"random_kernels_{seed}", file)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = SimpleNamespace(**runpy.run_path(str(file)))
     scope = {"vy": SimpleNamespace(u32=Wrapping, bounded=lambda condition, _: condition)}
     exec(f"def plain(a, b):\n{body}", scope)
     generator = np.random.default_rng(seed)

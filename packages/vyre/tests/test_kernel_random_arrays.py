@@ -1,28 +1,16 @@
 """Random kernels with private arrays, tables and loops of all kinds, beside Python: the same source runs on both."""
 
-import importlib.util
 import random
+import runpy
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from vyre_foundation.testing.wrapping import Wrapping
+
 SEEDS = 90
 TABLE = [7, 2, 2**32 - 5, 9, 1]
-
-
-class Wrapping(int):
-    """An integer modulo 2**32."""
-
-
-def _wrapped(name):
-    plain = getattr(int, name)
-    return lambda x, y: Wrapping(plain(int(x), int(y)) % 2**32)
-
-
-for _name in ("add", "sub", "mul", "and", "or", "xor", "floordiv", "mod"):
-    for _prefix in ("__", "__r"):
-        setattr(Wrapping, f"{_prefix}{_name}__", _wrapped(f"{_prefix}{_name}__"))
 
 
 class Checked:
@@ -252,9 +240,7 @@ def test_a_random_kernel_computes_what_python_computes(seed, tmp_path):
     file = tmp_path / "kernels.py"
     functions = FUNCTIONS.replace("def ", "@vy.func\ndef ")
     file.write_text(KERNELS.format(body=body, functions=functions, table=TABLE), "utf-8")
-    spec = importlib.util.spec_from_file_location(f"random_arrays_{seed}", file)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = SimpleNamespace(**runpy.run_path(str(file)))
     shapes = {"private": lambda _, shape: Checked(*(shape if isinstance(shape, tuple) else (shape,)))}
     scope = {"vy": SimpleNamespace(u32=Wrapping, bounded=lambda c, _: c, **shapes), "range": counting}
     scope["TABLE"] = Checked(len(TABLE), elements=TABLE)

@@ -1,29 +1,17 @@
 """Random kernels with tuples, lists and functions that return them, beside Python: the same source runs on both."""
 
-import importlib.util
 import random
+import runpy
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from vyre_foundation.testing.wrapping import Wrapping
+
 SEEDS = 90
 SHAPES = {"p": 2, "q": 3, "r": 2}
 """The names of tuples of numbers, and how many they have; `n` has a tuple of two and a number."""
-
-
-class Wrapping(int):
-    """An integer modulo 2**32."""
-
-
-def _wrapped(name):
-    plain = getattr(int, name)
-    return lambda x, y: Wrapping(plain(int(x), int(y)) % 2**32)
-
-
-for _name in ("add", "sub", "mul", "and", "or", "xor"):
-    for _prefix in ("__", "__r"):
-        setattr(Wrapping, f"{_prefix}{_name}__", _wrapped(f"{_prefix}{_name}__"))
 
 
 def counting(*bounds):
@@ -191,9 +179,7 @@ def test_a_random_kernel_computes_what_python_computes(seed, tmp_path):
     file = tmp_path / "kernels.py"
     functions = FUNCTIONS.replace("def ", "@vy.func\ndef ")
     file.write_text(KERNELS.format(body=body, functions=functions), "utf-8")
-    spec = importlib.util.spec_from_file_location(f"random_tuples_{seed}", file)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = SimpleNamespace(**runpy.run_path(str(file)))
     scope = {"vy": SimpleNamespace(u32=Wrapping, bounded=lambda c, _: c), "range": counting}
     exec(f"{FUNCTIONS}\ndef plain(a, b):\n{body}", scope)
     generator = np.random.default_rng(seed)

@@ -1,30 +1,18 @@
 """Random kernels with vectors and structures, beside Python: the same source runs on objects that compute alike."""
 
-import importlib.util
 import random
+import runpy
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from vyre_foundation.testing.wrapping import Wrapping
+
 SEEDS = 90
 SIZES = {"p": 2, "q": 2, "u": 3, "v": 3, "w": 4}
 """The names of vectors, and how many components they have."""
 LETTERS = "xyzw"
-
-
-class Wrapping(int):
-    """An integer modulo 2**32."""
-
-
-def _wrapped(name):
-    plain = getattr(int, name)
-    return lambda x, y: NotImplemented if isinstance(y, Vector) else Wrapping(plain(int(x), int(y)) % 2**32)
-
-
-for _name in ("add", "sub", "mul", "and", "or", "xor"):
-    for _prefix in ("__", "__r"):
-        setattr(Wrapping, f"{_prefix}{_name}__", _wrapped(f"{_prefix}{_name}__"))
 
 
 class Vector:
@@ -237,9 +225,7 @@ def test_a_random_kernel_computes_what_python_computes(seed, tmp_path):
     body = Writer(seed).body()
     file = tmp_path / "kernels.py"
     file.write_text(KERNELS.format(body=body, methods=METHODS), "utf-8")
-    spec = importlib.util.spec_from_file_location(f"random_vectors_{seed}", file)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = SimpleNamespace(**runpy.run_path(str(file)))
     scope = {"vy": SimpleNamespace(u16=low, u32=Wrapping, vec=Vector, min=extreme(min), max=extreme(max)), "Base": Pair}
     exec(f"class Pair(Base):\n{METHODS}\n\ndef plain(a, b):\n{body}", scope)
     generator = np.random.default_rng(seed)
