@@ -6,7 +6,6 @@ A test marked with `backend(id)`, or with a parameter `backend`, is skipped wher
 Where tests have parameters beside `backend`, their values take the backends in turns; `-m slow` has the other pairs.
 """
 
-import gc
 import os
 import signal
 from collections import defaultdict
@@ -53,21 +52,6 @@ else:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """How programs for the CPU are compiled."""
     parser.addoption("--optimized", action="store_true", help="let LLVM optimize the programs of all tests")
-
-
-def pytest_configure() -> None:
-    """Collect no garbage while modules are imported and items are made: nearly all of it stays."""
-    gc.disable()
-
-
-def pytest_collection_finish() -> None:
-    """Leave what was collected out of later collections of garbage, which take a tenth of the time of tests with it.
-
-    Tests about the lifetime of objects call `gc.collect` themselves.
-    """
-    gc.freeze()
-    gc.set_threshold(10_000, 10, 10)
-    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

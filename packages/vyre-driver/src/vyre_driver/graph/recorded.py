@@ -145,7 +145,7 @@ class RecordedRange(WithoutOperators):
 
     @property
     def T(self) -> RecordedRange:
-        """The range with the axes in reverse order, of which a copy is recorded."""
+        """A recorded copy with the axes in reverse order."""
         return self.transpose()
 
     def transpose(self, *axes: int | Sequence[int]) -> RecordedRange:

@@ -22,7 +22,7 @@ from vyre.kernels.device import DeviceFunction, HostCallable
 from vyre.kernels.elements import ArrayAtomic
 from vyre.kernels.expressions import ExpressionReader
 from vyre.kernels.reader import OF_ARRAYS, kind_of
-from vyre.kernels.values import KernelArray, NumberChoice, is_runtime
+from vyre.kernels.values import KernelArray, NumberChoice, is_runtime, public_name
 from vyre_algorithms.numpy_names import ELEMENTS, FUNCTIONS
 from vyre_driver import DeviceArray
 from vyre_foundation.build import Array, Value, composed
@@ -434,7 +434,7 @@ def _typed(reader: ExpressionReader, dtype: DType, node: ast.Call, positional: G
     if isinstance(x, NumberChoice):
         return x.typed(lambda chosen: reader.literal(chosen, dtype, node))
     if isinstance(x, Vector):
-        fix = f"write {ast.unparse(node.args[0])}.cast(vy.{dtype})"
+        fix = f"write {ast.unparse(node.args[0])}.cast(vy.{public_name(dtype)})"
         reader.refuse(node, f"got a vector, expected one value to convert to {dtype}", fix)
     return reader.value(x, dtype, node)
 

@@ -112,7 +112,7 @@ class CallReader(AssignmentReader):
 
 
 def _body_of(tree: ast.FunctionDef) -> list[ast.stmt]:
-    """The statements of a function, with a `return` at its end if it gives None there and wherever else it returns."""
+    """The statements of a function; if each `return` gives None, with one at the end, where Python gives None too."""
     last = tree.body[-1]
     given = [node.value for node in ast.walk(tree) if isinstance(node, ast.Return)]
     if not given or isinstance(last, ast.Return):

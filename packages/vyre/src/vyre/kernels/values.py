@@ -165,7 +165,8 @@ class LoopName:
         elif isinstance(self.before, tuple) and any(number(x) is not None for x in self.before):
             dtype = f32 if any(isinstance(x, float) for x in self.before) else None
             typed = ", ".join("…" if number(x) is None else typed_text(x, dtype) for x in self.before)
-            made = f"vy.vec({typed})" if isinstance(self.before, Vector) else f"({typed},)"
+            comma = "," if len(self.before) == 1 else ""
+            made = f"vy.vec({typed})" if isinstance(self.before, Vector) else f"({typed}{comma})"
             fix = f"give its numbers types, as in {self.name} = {made}"
         return Unbound(message, fix)
 
