@@ -44,7 +44,7 @@ class CpuPort(DevicePort[Module, HostMemory, Work]):
     A launch runs in the calling thread, or on the pool of threads, as the engine's choice of a queue says.
     """
 
-    emitter_version = "cpu-59"
+    emitter_version = "cpu-60"
     shares_host_memory = allocates_zeros = works_after_fork = True
     records, moves_code = True, True
     unlocked_queue, leaves_long_launches = CALLER, LONGEST_BLOCKING

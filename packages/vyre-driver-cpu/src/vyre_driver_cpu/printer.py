@@ -58,11 +58,12 @@ define void @{name}_whole(ptr %launch) nounwind {{
   %grid = load ptr, ptr %grid.at
   %total.at = getelementptr inbounds i8, ptr %launch, i64 16
   %total = load i64, ptr %total.at
-  call void @{name}(ptr %args, ptr %grid, i64 0, i64 %total)
+  tail call void @{name}(ptr %args, ptr %grid, i64 0, i64 %total) noinline
   ret void
 }}
 """
-"""How Python calls a kernel: with one argument, which takes a third of the time of four."""
+"""How Python calls a kernel: with one argument, which takes a third of the time of four. `noinline`, because LLVM would
+compile every kernel twice."""
 _INLINE_COPIES = ' "no-builtin-memcpy"'
 """Loops that copy stay loops in kernels whose workgroups run one by one: one copies about a thousand bytes at once, for
 which a call takes longer."""
