@@ -62,8 +62,9 @@ define void @{name}_whole(ptr %launch) nounwind {{
   ret void
 }}
 """
-"""How Python calls a kernel: with one argument, which takes a third of the time of four. `noinline`, because LLVM would
-compile every kernel twice."""
+"""How Python calls a kernel: with one argument, which takes a third of the time of four.
+
+The call is not inlined: LLVM would optimize and generate the kernel once more."""
 _INLINE_COPIES = ' "no-builtin-memcpy"'
 """Loops that copy stay loops in kernels whose workgroups run one by one: one copies about a thousand bytes at once, for
 which a call takes longer."""

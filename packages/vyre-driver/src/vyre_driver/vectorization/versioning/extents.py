@@ -330,8 +330,8 @@ def remainder(node: Expr) -> tuple[Expr, Expr] | None:
     match node:
         case Apply(op, (x, y)) if op.id == "rem" and x.dtype.is_integer:
             return x, y
-        case Select(condition, Apply(op, (to, y)), Apply(of, (x, by)) as r) if (
-            op.id == "add" and of.id == "rem" and to is r and by is y and x.dtype.is_signed
+        case Select(condition, Apply(add, (augend, y)), Apply(rem, (x, divisor)) as r) if (
+            (add.id, rem.id) == ("add", "rem") and augend is r and divisor is y and x.dtype.is_signed
         ):
             zero = literal(x.dtype, 0)
             differs = Apply(OPS["lt"], Apply(OPS["xor"], r, y), zero)
